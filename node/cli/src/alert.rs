@@ -19,15 +19,15 @@ use farthing_protocol::Usdc;
 pub enum Alert {
     /// List the present alerts
     List,
-    /// Show the levels that raise alerts, and where alerts are sent
+    /// Show the alert levels and where alerts are sent
     Levels,
-    /// Change levels and webhook; anything you do not name stays
+    /// Change the levels or the webhook; options you leave out stay as they are
     Set(Levels),
     /// Send the present alerts to the webhook now
     Test,
-    /// Make the secret that signs messages to the webhook, and print it once
+    /// Create the secret that signs messages to the webhook, and print it once
     Secret {
-        /// Do not ask before the present one is replaced
+        /// Replace the current secret without asking
         #[arg(long)]
         yes: bool,
     },
@@ -36,19 +36,20 @@ pub enum Alert {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
 pub struct Levels {
-    /// USDC in the wallet of a node that buys; 0 for no alert
+    /// Alert when the wallet of a node that buys has less USDC than this; 0 turns it off
     #[arg(long, value_name = "USDC")]
     pub usdc_below: Option<Usdc>,
-    /// ETH for gas; 0 for no alert
+    /// Alert when the wallet has less ETH for gas than this; 0 turns it off
     #[arg(long, value_name = "ETH")]
     pub eth_below: Option<Eth>,
-    /// USDC left on a channel; 0 for no alert
+    /// Alert when a channel has less USDC left than this; 0 turns it off
     #[arg(long, value_name = "USDC")]
     pub channel_below: Option<Usdc>,
-    /// Post alerts there as JSON when they come and go: an address, or @FILE with one that holds a secret
+    /// Webhook URL that gets alerts as JSON by POST; @FILE reads the URL from a file, which keeps a secret in it off
+    /// the command line
     #[arg(long, value_name = "URL|@FILE")]
     pub webhook: Option<String>,
-    /// Send alerts to nobody
+    /// Remove the webhook
     #[arg(long, conflicts_with = "webhook")]
     pub no_webhook: bool,
 }
@@ -59,7 +60,7 @@ pub(super) async fn alert(context: &Context, verb: Alert) -> Result<(), Failure>
         Alert::List => {
             let alerts = node.ask(endpoint::Alerts).await?;
             if alerts.is_empty() {
-                context.output.prose("Nothing needs you.");
+                context.output.prose("No alerts.");
             }
             return context.output.data(&alerts, |alerts| list(alerts));
         }
@@ -69,14 +70,13 @@ pub(super) async fn alert(context: &Context, verb: Alert) -> Result<(), Failure>
         Alert::Secret { yes } => {
             if !yes && node.ask(endpoint::AlertLevels).await?.signed {
                 context.output.confirm(
-                    "Replace the secret of the webhook? Who checks signatures by the present one refuses what comes until \
-                     it has the new one.",
+                    "Replace the webhook's secret? Your webhook rejects messages until you give it the new secret.",
                 )?;
             }
             let secret = node.ask(endpoint::RenewAlertSecret).await?;
-            context
-                .output
-                .prose("Messages to the webhook are signed with it from now on. It is not shown again.");
+            context.output.prose(
+                "Messages to the webhook are signed with this secret from now on. It is not shown again.",
+            );
             return context.output.data(&secret, |secret| secret.secret.clone());
         }
     };

@@ -32,34 +32,34 @@ use super::{
 #[derive(Debug, Subcommand)]
 pub enum Api {
     Add(Box<Add>),
-    /// What a description or a running server offers, before it is published; as `bridge inspect`
+    /// Preview what a description or a running server offers before you publish it; the same as `bridge inspect`
     Scan(Box<Inspect>),
     /// My services
     List,
-    /// Show one of my services: what it offers, how its description was read, its samples
+    /// Show one of my services: its operations, its samples, and notes on how its description was read
     Show(OwnService),
-    /// Read the description again and show the differences
+    /// Read the description again and show what changed
     Rescan {
-        /// Its name, its UUID as `farthing api list` shows it, or the first digits of that
+        /// Service: its name, its UUID from `farthing api list`, or the first digits of the UUID
         service: ServiceName,
-        /// A newer description than the one that was registered
+        /// File with a newer description
         #[arg(long, value_name = "FILE|URL")]
         source: Option<String>,
-        /// Publish the differences as a new version
+        /// Publish the changes as a new version
         #[arg(long)]
         apply: bool,
     },
     Edit(Box<Edit>),
-    /// Ask connected nodes whether they have the listing, and check that your server takes connections
+    /// Ask connected nodes whether they have the listing, and check that your server accepts connections
     Health(OwnService),
-    /// Ask your own server as a paid call would, and show what it answers and what that would cost; free
+    /// Send your own server one request, as a paid call would, and show the answer and its price; free
     ///
-    /// Without OPERATION it is the first that reads and needs no parameters. An operation that writes is carried out.
-    /// Exits with 6 if callers would get no answer.
+    /// Without OPERATION it tests the first operation that only reads and needs no parameters. An operation that writes
+    /// is really carried out. Exits with 6 if callers would get no answer.
     Test {
-        /// Its name, its UUID as `farthing api list` shows it, or the first digits of that
+        /// Service: its name, its UUID from `farthing api list`, or the first digits of the UUID
         service: ServiceName,
-        /// Such as "GET /v1/things"
+        /// Operation, such as "GET /v1/things"
         #[arg(value_name = "OPERATION")]
         operation: Option<String>,
         /// Parameter; may be repeated
@@ -69,11 +69,11 @@ pub enum Api {
         #[arg(long, value_name = "JSON", requires = "operation")]
         body: Option<String>,
     },
-    /// List the versions, each with the differences for callers
+    /// List the versions and what changed for callers in each
     Versions(OwnService),
     /// The OpenAPI document that consumers get
     Openapi {
-        /// Its name, its UUID as `farthing api list` shows it, or the first digits of that
+        /// Service: its name, its UUID from `farthing api list`, or the first digits of the UUID
         service: ServiceName,
         /// Version of OpenAPI
         #[arg(long, value_parser = OPENAPI_VERSIONS, default_value = "3.1")]
@@ -81,7 +81,7 @@ pub enum Api {
     },
     /// Change a price
     Price {
-        /// Its name, its UUID as `farthing api list` shows it, or the first digits of that
+        /// Service: its name, its UUID from `farthing api list`, or the first digits of the UUID
         service: ServiceName,
         /// In USDC
         #[arg(allow_negative_numbers = true)]
@@ -97,9 +97,9 @@ pub enum Api {
     Pause(OwnService),
     /// Serve again
     Resume(OwnService),
-    /// Retire the service, for good
+    /// Retire the service permanently
     Remove {
-        /// Its name, its UUID as `farthing api list` shows it, or the first digits of that
+        /// Service: its name, its UUID from `farthing api list`, or the first digits of the UUID
         service: ServiceName,
         /// Do not ask
         #[arg(long)]
@@ -107,10 +107,11 @@ pub enum Api {
     },
 }
 
-/// Change texts, your server, and what is offered; anything you do not name stays. Use `api price` for prices
+/// Change the texts, your server or the operations on offer; options you leave out stay as they are. Use `api price`
+/// for prices
 #[derive(Debug, Args)]
 pub struct Edit {
-    /// Its name, its UUID as `farthing api list` shows it, or the first digits of that
+    /// Service: its name, its UUID from `farthing api list`, or the first digits of the UUID
     pub service: ServiceName,
     #[command(flatten)]
     pub said: ListingFlags,
@@ -120,10 +121,11 @@ pub struct Edit {
     /// Stop offering an operation, such as "DELETE /users/{id}". May be repeated
     #[arg(long, value_name = "METHOD PATH")]
     pub hide: Vec<String>,
-    /// Offer an operation that is hidden, or was left out because it writes; reads the description again. May be repeated
+    /// Offer an operation that is hidden or was left out because it writes; reads the description again. May be
+    /// repeated
     #[arg(long, value_name = "METHOD PATH")]
     pub offer: Vec<String>,
-    /// The description, if it was a file
+    /// File with the description, if the service came from a file
     #[arg(long, value_name = "FILE|URL", requires = "offer")]
     pub source: Option<String>,
 }
@@ -238,7 +240,7 @@ pub(super) async fn api(context: &Context, verb: Api) -> Result<(), Failure> {
 fn unanswered(tested: &Tested) -> Failure {
     let Tested { tried, .. } = tested;
     Failure::told(Exit::Upstream, format!("{}: {}", tried.operation, tried.reason))
-        .next("mend the server, or its address with `farthing api edit --upstream`")
+        .next("repair your server, or change its address with `farthing api edit --upstream`")
 }
 
 /// Asks before a service ends. About one that is not there, the node has the word.
@@ -247,7 +249,7 @@ async fn confirm_end(context: &Context, node: &ControlClient, service: ServiceId
     let found = apis.iter().find(|api| api.id.0 == service && api.state != ApiState::Removed);
     found.map_or(Ok(()), |api| {
         context.output.confirm(&format!(
-            "Retire “{}” ({}, {} USDC earned) for good? Callers are told that it is gone; to stop for a while, \
+            "Retire “{}” ({}, {} USDC earned) permanently? Callers learn that it is gone. To stop it for a while, use \
              `farthing api pause`.",
             api.name,
             counted(api.calls, "call"),
@@ -260,8 +262,8 @@ async fn confirm_end(context: &Context, node: &ControlClient, service: ServiceId
 fn tell_of_dropped(context: &Context, edited: &Edited) {
     if !edited.dropped_secrets.is_empty() {
         context.output.prose(&format!(
-            "Dropped: {}. It was given for another server, and the new one does not get it. If that asks for it, give it \
-             with --upstream-header or --upstream-query.",
+            "Removed: {}. It belonged to the earlier server, so the new server does not get it. If the new server \
+             needs it, add it again with --upstream-header or --upstream-query.",
             edited.dropped_secrets.join(", ")
         ));
     }
@@ -272,8 +274,8 @@ async fn warn_of_double(context: &Context, node: &ControlClient, added: &types::
     let apis = node.ask(endpoint::Apis).await?;
     for other in apis.iter().filter(|other| is_double(added, other)) {
         context.output.prose(&format!(
-            "Careful: you offer “{}” of the same server already, as {}. Retire one of the two with `farthing api remove`; \
-             a new version of a service is published with --id.",
+            "Warning: you already offer “{}” from the same server, as {}. Retire one of the two with `farthing api \
+             remove`. To publish a new version of a service, use --id.",
             other.name, other.id
         ));
     }
@@ -289,7 +291,7 @@ async fn warn_of_look_alike(
     let CatalogService { hit, .. } = node.ask(endpoint::CatalogService.of(service)).await?;
     if let Some(other) = hit.look_alike {
         context.output.prose(&format!(
-            "Careful: its name is nearly that of “{}”, which {} offers, and consumers are shown a warning beside it. Another \
+            "Warning: the name is close to “{}”, which {} offers, so consumers see a warning beside it. To change the \
              name: `farthing api edit {service} --name …`",
             other.name, other.owner
         ));
@@ -328,12 +330,12 @@ async fn tell_how_far_it_got(
 fn how_far(health: &ListingHealth) -> String {
     let ListingHealth { asked, current, .. } = health;
     match (*asked, *current) {
-        (0, _) => "No node is connected that could hear of it, so nobody can buy it yet; it is told to those that connect."
+        (0, _) => "No node is connected, so nobody can find it yet. Your node announces it to each node that connects."
             .to_owned(),
         (asked, current) if asked == current => format!("Seen by {current} of {asked} connected nodes."),
         (asked, current) => format!(
-            "{current} of {asked} connected nodes have it by now; the others follow by themselves. Of a service that \
-             changes often they take a new version every ten minutes. `farthing api health` asks again."
+            "{current} of {asked} connected nodes have it so far; the others get it automatically. If a service \
+             changes often, nodes take a new version every ten minutes. `farthing api health` checks again."
         ),
     }
 }
@@ -346,7 +348,7 @@ async fn warn_of_clock(context: &Context, node: &ControlClient) -> Result<(), Fa
     {
         context
             .output
-            .prose(&format!("Careful: {cause}; {action}. Others may not list this service until then."));
+            .prose(&format!("Warning: {cause}; {action}. Other nodes may not list this service until then."));
     }
     Ok(())
 }
@@ -365,7 +367,7 @@ fn edit_request(edit: Edit) -> Result<EditRequest, Failure> {
         upstream_headers,
         upstream_query,
     } = edit.said;
-    Ok(EditRequest {
+    let request = EditRequest {
         hide: names(&edit.hide)?,
         offer: names(&edit.offer)?,
         source: edit.source.map(|place| add::source_at(&place, SourceKind::Openapi)).transpose()?,
@@ -380,7 +382,13 @@ fn edit_request(edit: Edit) -> Result<EditRequest, Failure> {
         remove_secrets: edit.remove_secrets,
         charge,
         version: None,
-    })
+    };
+    // A version that is the same for everybody counts among those that others pass on.
+    if request == EditRequest::default() {
+        let next = "`farthing api edit --help` lists the options; `farthing api price` changes prices";
+        return Err(Failure::usage("there is nothing to change").next(next));
+    }
+    Ok(request)
 }
 
 /// Before each question whether others have a new version: it takes them a moment.
@@ -403,7 +411,7 @@ fn confirm_price(context: &Context, price: Usdc, yes: bool) -> Result<(), Failur
 
 pub(super) fn operation_name(text: &str) -> Result<OperationName, Failure> {
     let next = "write the operation as \"GET /v1/things\"";
-    let unnamed = || Failure::usage(format!("`{text}` names no operation")).next(next);
+    let unnamed = || Failure::usage(format!("`{text}` is not an operation")).next(next);
     let (method, path) = text.trim().split_once(' ').ok_or_else(unnamed)?;
     let method = method.parse().map_err(|error| Failure::usage(error).next(next))?;
     Ok(OperationName { method, path: path.trim().to_owned() })
@@ -434,9 +442,9 @@ mod tests {
     fn an_owner_hears_how_far_a_change_got() {
         let health = |asked, current| ListingHealth { asked, current, ..ListingHealth::default() };
         for (asked, current, words) in [
-            (0, 0, "nobody can buy it yet"),
+            (0, 0, "nobody can find it yet"),
             (3, 3, "Seen by 3 of 3 connected nodes."),
-            (3, 1, "1 of 3 connected nodes have it by now"),
+            (3, 1, "1 of 3 connected nodes have it so far"),
         ] {
             let told = how_far(&health(asked, current));
             assert!(told.contains(words), "{told}");

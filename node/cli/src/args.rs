@@ -7,10 +7,10 @@ use farthing_os::file_names::CHOSEN_SETTINGS;
 use farthing_protocol::Address;
 
 use super::{
-    alert::Alert, api::Api, backup::Backup, bridge::Bridge, call::Call, catalog::Catalog, chain::Chain,
-    channel::Channel, config::Config, console::Console, contract::Contract, failure::Exit, init::Init,
-    logs::Logs, net::Net, sdk::Sdk, secret::Secret, spending::Spending, testnet::Testnet, tls::Tls,
-    wallet::Wallet,
+    alert::Alert, api::Api, backup::Backup, bridge::Bridge, call::Call, calls::Calls, catalog::Catalog,
+    chain::Chain, channel::Channel, config::Config, console::Console, contract::Contract, failure::Exit,
+    init::Init, logs::Logs, mcp::Mcp, net::Net, sdk::Sdk, secret::Secret, spending::Spending,
+    testnet::Testnet, tls::Tls, wallet::Wallet,
 };
 
 /// Buy and sell data by the call, paid in USDC.
@@ -29,8 +29,8 @@ fn after_help() -> String {
     let codes = exits.map(|exit| format!(", {} {}", *exit as u8, exit.name().replace('-', " ")));
     format!(
         "Exit codes: 0 ok{}.\nSettings come from flags, FARTHING_SECTION__KEY, {CHOSEN_SETTINGS} in the data folder \
-         (what the console and `farthing chain` set), farthing.toml there, and defaults. The first of them that has a \
-         value wins.",
+         (written by the console and `farthing chain`), farthing.toml in the data folder, and defaults. The first \
+         source that has a value wins.",
         codes.collect::<String>()
     )
 }
@@ -44,7 +44,7 @@ pub struct Global {
     /// Data folder of the node
     #[arg(long, global = true, value_name = "FOLDER", help_heading = EVERYWHERE)]
     pub data: Option<PathBuf>,
-    /// Settings file, in place of farthing.toml in the data folder
+    /// Settings file to use instead of farthing.toml in the data folder
     #[arg(long, global = true, value_name = "FILE", help_heading = EVERYWHERE)]
     pub config: Option<PathBuf>,
     /// One setting; may be repeated
@@ -68,11 +68,11 @@ pub enum LogFormat {
 pub enum Command {
     /// Run the node
     Run {
-        /// Make a wallet where the folder that you name has none
+        /// Create a wallet if the named folder has none
         #[arg(long)]
         new: bool,
     },
-    /// Choose chain, folder and addresses, and make wallet, secret and certificate, without starting the node
+    /// Choose chain, folder and addresses, and create the wallet, secret and certificate; does not start the node
     Init(Init),
     /// Show the state of the node: address, balance, peers, alerts
     Status,
@@ -82,12 +82,13 @@ pub enum Command {
     Logs(Logs),
     /// Exit with 0 if the node is ready; for containers
     Healthcheck,
-    /// Check the books: the ledger with its signatures, and its channels against the contract
+    /// Check the ledger with its signatures, and its channels against the contract
     ///
-    /// Exits with 0 if everything holds, with 1 if something is violated or differs, and with 3 if the node or the owner
-    /// does not answer. A chain that does not answer is reported, and is not a failure. See docs/ledger.md, "Rules".
+    /// Exits with 0 if everything adds up, with 1 if something is violated or differs, and with 3 if the node or the
+    /// owner does not answer. A chain that does not answer is reported but is not a failure. See docs/ledger.md,
+    /// "Rules".
     Audit {
-        /// Also compare with an owner's books, over the network: every call id, and the total of each channel
+        /// Also compare every call and the total of each channel with an owner's ledger, over the network
         #[arg(long, value_name = "WALLET", conflicts_with = "offline")]
         with: Option<Address>,
         /// Check the ledger alone, without asking the chain or another node
@@ -96,16 +97,20 @@ pub enum Command {
     },
     /// Buy one call
     Call(Call),
-    /// Address, balance, sending, history
+    /// Offer an agent tools to find, try and buy data, over the Model Context Protocol on standard input and output
+    Mcp(Mcp),
+    /// List the calls that reached this node, including refused ones, or show one of them
+    Calls(Calls),
+    /// Wallet: address, balance, sending, history
     #[command(subcommand)]
     Wallet(Wallet),
     /// My services
     #[command(subcommand)]
     Api(Api),
-    /// The services of the network
+    /// Services on the network
     #[command(subcommand)]
     Catalog(Catalog),
-    /// Client code for a service, in many languages
+    /// Generate client code for a service, in many languages
     #[command(subcommand)]
     Sdk(Sdk),
     /// Preview what an API would offer, before you publish it
@@ -114,36 +119,36 @@ pub enum Command {
     /// Payment channels
     #[command(subcommand)]
     Channel(Channel),
-    /// Claim what your services earned
+    /// Claim your services' earnings
     Settle {
-        /// The time to claim; `now` is the only choice
+        /// Time to claim; only `now` is possible
         #[arg(value_parser = ["now"], default_value = "now")]
         when: String,
     },
-    /// Problems that need you, and where alerts are sent
+    /// List and configure alerts
     #[command(subcommand)]
     Alert(Alert),
     /// Spending limits, and the switch that stops all spending
     #[command(subcommand)]
     Spending(Spending),
-    /// Secrets with which programs buy through this node
+    /// Secrets that programs use to buy through this node
     #[command(subcommand)]
     Secret(Secret),
     /// The chain: its endpoints and confirmations
     #[command(subcommand)]
     Chain(Chain),
-    /// The contract that holds the money of channels, on the node's chain
+    /// The contract that holds the channels' money on the node's chain
     #[command(subcommand)]
     Contract(Contract),
-    /// Finish running calls, then restart the node with the present settings
+    /// Finish running calls, then restart the node with the current settings
     Restart,
-    /// The other nodes
+    /// Other nodes and the connection to them
     #[command(subcommand)]
     Net(Net),
     /// The certificate of this node's ports
     #[command(subcommand)]
     Tls(Tls),
-    /// Back up the whole node into one encrypted file, and restore it
+    /// Create, verify and restore backups
     #[command(subcommand)]
     Backup(Backup),
     /// The console in the browser
@@ -152,20 +157,20 @@ pub enum Command {
     /// Settings
     #[command(subcommand)]
     Config(Config),
-    /// Print a script that completes commands in a shell
+    /// Print a completion script for a shell
     Completions { shell: clap_complete::Shell },
     /// Print the manual page
     Man(Man),
     /// Run a whole network on this machine
     #[command(subcommand)]
     Testnet(Testnet),
-    /// Show the version of this program, and that of the running node
+    /// Show the version of this program and of the running node
     Version,
 }
 
 #[derive(Debug, Args)]
 pub struct Man {
-    /// Write the pages of all commands into this folder instead
+    /// Write a page for every command into this folder instead
     #[arg(long, value_name = "FOLDER")]
     pub to: Option<PathBuf>,
 }

@@ -21,7 +21,7 @@ use super::{
 
 #[derive(Debug, Subcommand)]
 pub enum Backup {
-    /// Write wallet, settings, secrets, certificate authority and ledger into one file that a passphrase opens
+    /// Write the wallet, settings, secrets, certificate authority and ledger into one file, encrypted with a passphrase
     Create {
         /// File to write; by default one in the data folder's `backups`
         #[arg(long, value_name = "FILE")]
@@ -31,26 +31,26 @@ pub enum Backup {
     },
     /// List the backups in the data folder
     List,
-    /// Daily backups, which the node makes and cannot open
+    /// Daily backups; the node makes them but cannot open them
     #[command(subcommand)]
     Auto(Auto),
-    /// List replaced nodes, whose files were kept when a backup was restored
+    /// List replaced nodes; restoring a backup keeps the files of the node it replaces
     Replaced,
-    /// Delete the files of a replaced node for good, with its wallet
+    /// Permanently delete the files of a replaced node, including its wallet
     Forget {
-        /// Its name, as `farthing backup replaced` shows it
+        /// Name from `farthing backup replaced`
         name: String,
         /// Do not ask
         #[arg(long)]
         yes: bool,
     },
-    /// Open a backup and check everything in it; needs no node
+    /// Open a backup and check its contents; works without a running node
     Verify {
         file: PathBuf,
         #[command(flatten)]
         passphrase: PassphraseFile,
     },
-    /// Restore the node of a backup into the folder named with --data, which must not hold a node
+    /// Restore a backup into the folder named with --data, which must not contain a node
     Restore {
         file: PathBuf,
         #[command(flatten)]
@@ -60,9 +60,9 @@ pub enum Backup {
 
 #[derive(Debug, Subcommand)]
 pub enum Auto {
-    /// Turn daily backups on, or change them; anything you do not name stays
+    /// Turn daily backups on, or change them; options you leave out stay as they are
     On {
-        /// File with the passphrase that opens the backups from now on; - for standard input. Needed the first time
+        /// File with the passphrase for new backups; - for standard input. Required the first time
         #[arg(long, value_name = "FILE")]
         passphrase_file: Option<PathBuf>,
         /// Number of backups to keep, 1 to 365; 14 by default
@@ -71,7 +71,7 @@ pub enum Auto {
     },
     /// Turn daily backups off; existing backups stay
     Off,
-    /// Show whether they are on, the newest and the next one, and any problem
+    /// Show whether daily backups are on, the newest and the next backup, and any problem
     Status,
     /// Make one now
     Now,
@@ -118,7 +118,7 @@ pub(super) async fn backup(context: &Context, verb: Backup) -> Result<(), Failur
                 return Ok(());
             }
             let what = format!("invariants are violated: {}", facts.violations);
-            Err(Failure::told(Exit::Failure, what).next("restore an earlier backup where you have one"))
+            Err(Failure::told(Exit::Failure, what).next("restore an earlier backup if you have one"))
         }
         Backup::Restore { file, passphrase } => restore(context, &file, &passphrase).await,
     }
@@ -127,18 +127,22 @@ pub(super) async fn backup(context: &Context, verb: Backup) -> Result<(), Failur
 async fn create(context: &Context, to: Option<PathBuf>, passphrase: &PassphraseFile) -> Result<(), Failure> {
     let passphrase = read_passphrase(passphrase)?.expose().to_owned();
     if let Some(to) = to.as_ref().filter(|to| to.exists()) {
-        return Err(Failure::usage(format!("{} is there already", to.display())).next("name a new file"));
+        return Err(
+            Failure::usage(format!("{} already exists", to.display())).next("choose another file name")
+        );
     }
     let mut made = context.node()?.tell(endpoint::CreateBackup, &BackupRequest { passphrase }).await?;
     if let Some(to) = to {
         let bytes = read(Path::new(&made.path))?;
         files::create_named(&to, &bytes).map_err(|error| {
             Failure::new(Exit::Failure, format!("{} cannot be written ({error})", to.display()))
-                .next(format!("the backup lies at {}", made.path))
+                .next(format!("the backup is at {}", made.path))
         })?;
         made.path = to.display().to_string();
     }
-    context.output.prose("Keep it on another machine, and its passphrase elsewhere: nothing else opens it.");
+    context.output.prose(
+        "Keep it on another machine and the passphrase somewhere else: nothing else opens the backup.",
+    );
     context.output.data(&made, |made| made.path.clone())
 }
 
@@ -164,8 +168,8 @@ async fn automatic(context: &Context, verb: Auto) -> Result<(), Failure> {
     let standing = node.tell(endpoint::SetAutomaticBackups, &request).await?;
     if standing.on {
         context.output.prose(
-            "Copy them to another machine, and keep the passphrase elsewhere: the node does not have it, and nothing \
-             else opens them.",
+            "Copy the backups to another machine and keep the passphrase somewhere else: the node does not have it, \
+             and nothing else opens them.",
         );
     }
     context.output.data(&standing, standing_text)
@@ -212,16 +216,16 @@ async fn forget(context: &Context, name: &str, yes: bool) -> Result<(), Failure>
 
 /// Asks about the wallet that goes with the files of a replaced node; `own` is that of the node that runs.
 fn question(found: &ReplacedNode, own: &str) -> String {
-    let wallet = found.wallet.as_deref().unwrap_or("that cannot be read");
+    let wallet = found.wallet.as_deref().unwrap_or("that could not be read");
     let lost = had(found, own).unwrap_or_default();
-    format!("Remove {} and the wallet {wallet} in it for good?{lost}", found.name)
+    format!("Permanently remove {} and the wallet {wallet} in it?{lost}", found.name)
 }
 
 /// Tells what went.
 fn told(gone: &ReplacedNode, own: &str) -> Option<String> {
     let had = had(gone, own)?;
     let what = if is_of(gone, own) { "Its vouchers are" } else { "Its wallet is" };
-    Some(format!("{what} gone from here.{had}"))
+    Some(format!("{what} removed from this machine.{had}"))
 }
 
 fn is_of(found: &ReplacedNode, own: &str) -> bool {
@@ -234,15 +238,15 @@ fn had(found: &ReplacedNode, own: &str) -> Option<String> {
     if is_of(found, own) {
         let left = found.left.as_ref().filter(|left| !left.unclaimed.0.is_zero())?;
         return Some(format!(
-            " It is this node's wallet. When it was replaced it had {} USDC earned and not claimed: what this node does not \
-             know of that is lost with these files, unless its payers come back.",
+            " It is this node's wallet. When it was replaced, it had {} USDC earned and not claimed. The part that \
+             this node does not know about is lost with these files, unless the payers come back.",
             left.unclaimed
         ));
     }
-    let sums = found.left.as_ref().map(|left| format!(" When it was replaced it had {}.", left.sums()));
+    let sums = found.left.as_ref().map(|left| format!(" When it was replaced, it had {}.", left.sums()));
     Some(format!(
-        " It is not this node's wallet: without its phrase or a backup, nobody reaches what it holds, what it earned and \
-         did not claim, and what it has in channels.{}",
+        " It is not this node's wallet. Without its phrase or a backup, nobody can reach the money it holds, has \
+         earned or has in channels.{}",
         sums.unwrap_or_default()
     ))
 }
@@ -264,9 +268,9 @@ async fn restore(context: &Context, file: &Path, passphrase: &PassphraseFile) ->
     let folder = data_dir.clone();
     let facts = on_the_side(move || backup::restore(&bytes, &passphrase, &folder)).await?;
     context.output.prose(&format!(
-        "Restored. Make sure that the old node does not run any more, start this one with `farthing run --data {}`, \
-         look at `farthing channel list`, then let it buy again with `farthing spending resume`. Each secret is a new \
-         one (`farthing secret show`); limits and automatic backups are those of the backup, whatever was changed since.",
+        "Restored. Make sure that the old node no longer runs. Start this one with `farthing run --data {}`, check \
+         `farthing channel list`, then allow buying again with `farthing spending resume`. All secrets are new \
+         (`farthing secret show`). Limits and daily backups are as they were in the backup.",
         word(&data_dir)
     ));
     context.output.data(&ShownBackup::from(&facts), ShownBackup::text)
@@ -352,16 +356,22 @@ mod tests {
         let told = had(&found, "0xB").unwrap();
         assert!(question(&found, "0xB").ends_with(&told), "{told}");
         let sums = "0.04 USDC in channels, 0.094 USDC earned and not claimed, and 0.322 USDC and 0.001 ETH in the wallet";
-        assert!(told.ends_with(&format!(" When it was replaced it had {sums}.")), "{told}");
-        assert_eq!(super::told(&found, "0xB").unwrap(), format!("Its wallet is gone from here.{told}"));
+        assert!(told.ends_with(&format!(" When it was replaced, it had {sums}.")), "{told}");
+        assert_eq!(
+            super::told(&found, "0xB").unwrap(),
+            format!("Its wallet is removed from this machine.{told}")
+        );
 
         let told = had(&found, "0xA").unwrap();
         assert!(
-            told.contains("it had 0.094 USDC earned and not claimed: what this node does not know"),
+            told.contains("it had 0.094 USDC earned and not claimed. The part that this node does not know"),
             "{told}"
         );
         assert!(question(&found, "0xA").ends_with(&told), "{told}");
-        assert_eq!(super::told(&found, "0xA").unwrap(), format!("Its vouchers are gone from here.{told}"));
+        assert_eq!(
+            super::told(&found, "0xA").unwrap(),
+            format!("Its vouchers are removed from this machine.{told}")
+        );
         let none = found.left.clone().map(|left| WalletBalance { unclaimed: usdc(0), ..left });
         assert_eq!(
             had(&ReplacedNode { left: none, ..found }, "0xA"),
@@ -373,10 +383,10 @@ mod tests {
     #[test]
     fn the_question_says_that_money_goes_with_a_wallet_that_is_not_the_nodes() {
         let found = replaced(None);
-        assert_eq!(question(&found, "0xA"), "Remove replaced-x and the wallet 0xA in it for good?");
+        assert_eq!(question(&found, "0xA"), "Permanently remove replaced-x and the wallet 0xA in it?");
         let asked = question(&found, "0xB");
-        assert!(asked.contains("wallet 0xA in it for good? It is not this node's wallet"), "{asked}");
+        assert!(asked.contains("wallet 0xA in it? It is not this node's wallet"), "{asked}");
         let unread = question(&ReplacedNode { wallet: None, ..found }, "0xB");
-        assert_eq!(unread, "Remove replaced-x and the wallet that cannot be read in it for good?");
+        assert_eq!(unread, "Permanently remove replaced-x and the wallet that could not be read in it?");
     }
 }

@@ -24,7 +24,7 @@ use super::{
 
 #[derive(Debug, Subcommand)]
 pub enum Bridge {
-    /// Read an API and show what would be offered; needs no node and no money
+    /// Preview what an API would offer; needs no node and no money
     Inspect(Inspect),
 }
 
@@ -33,16 +33,16 @@ pub(super) const OPENAPI_VERSIONS: [&str; 2] = ["3.1", "3.0"];
 
 #[derive(Debug, Args)]
 pub struct Inspect {
-    /// File, - for standard input, or URL of a document or of a server to be searched
+    /// File, - for standard input, or the URL of a document or of a server to search
     #[arg(value_name = "FILE|URL")]
     pub source: String,
-    /// The URL is a GraphQL endpoint, or where a schema lies
+    /// Treat the URL as a GraphQL endpoint or schema
     #[arg(long)]
     pub graphql: bool,
-    /// Values of a custom scalar; may be repeated
+    /// Form of the values of a custom scalar; may be repeated
     #[arg(long = "scalar", value_name = "NAME=json|number|string", value_parser = scalar)]
     pub scalars: Vec<(String, ScalarFile)>,
-    /// Header sent to the URL, where a value @FILE is read from a file; may be repeated
+    /// Header to send to the URL; @FILE reads the value from a file. May be repeated
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = input::header)]
     pub headers: Vec<(String, String)>,
     /// Time limit for all requests to the URL
@@ -53,7 +53,7 @@ pub struct Inspect {
     #[arg(long, value_name = "VERSION", num_args = 0..=1, require_equals = true, default_missing_value = "3.1",
           group = "view", value_parser = OPENAPI_VERSIONS)]
     pub openapi: Option<String>,
-    /// Print what a call such as "GET /planets" would send
+    /// Print the request that a call such as "GET /planets" would send
     #[arg(long, value_name = "METHOD PATH", group = "view")]
     pub operation: Option<String>,
     /// Parameter of the call; may be repeated
@@ -62,7 +62,7 @@ pub struct Inspect {
     /// Body of the call as JSON, or @FILE
     #[arg(long, value_name = "JSON", requires = "operation")]
     pub body: Option<String>,
-    /// Print this many generated requests over all operations, one JSON object a line
+    /// Print this many generated requests over all operations, one JSON object per line
     #[arg(long, value_name = "NUMBER", group = "view", value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     pub queries: Option<u32>,
     /// The same seed generates the same requests
@@ -87,7 +87,7 @@ fn seconds(text: &str) -> Result<Duration, &'static str> {
     let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     seconds
         .filter(|seconds| (1..=600_000).contains(&seconds.as_millis()))
-        .ok_or("write seconds such as 30 or 0.5, 600 at most")
+        .ok_or("write a number of seconds such as 30 or 0.5, at most 600")
 }
 
 pub(super) async fn bridge(context: &Context, verb: Bridge) -> Result<(), Failure> {
@@ -115,7 +115,7 @@ pub(super) async fn inspect(context: &Context, arguments: Inspect) -> Result<(),
     let mut offered = intake.reading.description.clone();
     share(&mut offered);
     if let Err(error) = document::encode(&offered) {
-        intake.reading.report.warnings.add("publishing", format!("not possible as it is: {error}"));
+        intake.reading.report.warnings.add("publishing", format!("not possible: {error}"));
     }
     Api::new(offered).map_err(|error| unusable(&error))?;
     report::show(context, &intake, &candidates)
@@ -133,7 +133,7 @@ impl Found {
         if self.candidates.len() > 1 {
             let table = report::candidates(&self.candidates);
             context.output.prose(&format!(
-                "{} descriptions were found; this is about the first.\n{table}\n",
+                "Found {} descriptions; this report is about the first.\n{table}\n",
                 self.candidates.len()
             ));
         }
@@ -170,7 +170,7 @@ fn url(source: &str) -> Result<Option<Url>, Failure> {
 
 pub(super) fn address(text: &str) -> Result<Url, Failure> {
     Url::parse(text).map_err(|error| {
-        Failure::usage(format!("{text} is no address ({error})")).next("write it as http://host:port/")
+        Failure::usage(format!("{text} is not an address ({error})")).next("write it as http://host:port/")
     })
 }
 
@@ -185,8 +185,8 @@ fn read(source: &str) -> Result<(Vec<u8>, String), Failure> {
     let name = if source == "-" { "standard input" } else { source }.to_owned();
     if bytes.len() > DOCUMENT_BYTES_MAX {
         let mebibytes = DOCUMENT_BYTES_MAX / 1024 / 1024;
-        return Err(Failure::usage(format!("{name} is larger than {mebibytes} MiB"))
-            .next("leave out what is not sold"));
+        return Err(Failure::usage(format!("{name} is larger than the {mebibytes} MiB that are allowed"))
+            .next("remove operations that you do not sell"));
     }
     Ok((bytes, name))
 }

@@ -32,7 +32,7 @@ use super::{
 
 #[derive(Debug, Args)]
 pub struct Call {
-    /// Its name, its UUID as `farthing catalog search` shows it, or the first digits of that
+    /// Service: its name, its UUID from `farthing catalog search`, or the first digits of the UUID
     pub service: ServiceName,
     /// GET, POST, …
     pub method: Method,
@@ -47,19 +47,19 @@ pub struct Call {
     /// Request body as JSON, or @FILE
     #[arg(long, value_name = "JSON")]
     pub body: Option<String>,
-    /// Request body of any media type, as the file has it; name the type with -H 'Content-Type: image/png'
+    /// File to send as the request body, unchanged; name its media type with -H 'Content-Type: image/png'
     #[arg(long, value_name = "FILE", conflicts_with = "body")]
     pub body_file: Option<PathBuf>,
-    /// The most to pay, in USDC
+    /// Highest price to pay, in USDC
     #[arg(long, value_name = "USDC", allow_negative_numbers = true)]
     pub max_price: Option<Usdc>,
-    /// Repeats with the same id are charged once
+    /// Call id; a repeat with the same id is charged once
     #[arg(long, value_name = "ID")]
     pub call_id: Option<String>,
-    /// Show where the time went
+    /// Show how long each part took
     #[arg(long)]
     pub timing: bool,
-    /// Show the owner's free sample of this operation instead; buys nothing
+    /// Show the owner's free sample for this operation; buys nothing
     #[arg(long, conflicts_with_all = ["params", "headers", "body", "body_file", "max_price", "call_id", "timing"])]
     pub sample: bool,
 }
@@ -88,16 +88,17 @@ pub(super) async fn call(context: &Context, arguments: Call) -> Result<(), Failu
         let facts = CallFacts { charged: problem.charged, call_id: Some(call_id) };
         return Err(Failure::from(&problem).of_call(facts));
     }
-    if context.output.is_json() {
+    let written = if context.output.is_json() {
         // Whose the service is is no part of the answer; that it cannot be told does not undo the call.
         let named = pick::listed(&node, &service.to_string()).await.unwrap_or_default();
         let named = named.iter().find(|named| named.id.0 == service);
         let bought = PaidAnswer::new(&answer, service, named, took)?;
-        context.output.data(&bought, |_| String::new())?;
+        context.output.data(&bought, |_| String::new())
     } else {
-        context.output.body(&answer.body)?;
-        context.output.prose(&summary(&answer, timing));
-    }
+        context.output.body(&answer.body)
+    };
+    written.map_err(|failure| unwritten(failure, &answer))?;
+    context.output.prose(&summary(&answer, timing));
     if answer.status.is_success() { Ok(()) } else { Err(declined(&answer)) }
 }
 
@@ -176,21 +177,36 @@ fn unanswered(error: ControlError, call_id: String, is_repeat: bool) -> Failure 
     let charged = if was_brought || is_repeat { None } else { Some(false) };
     let failure = match error {
         ControlError::BrokenOff { .. } | ControlError::Unreadable(_) => {
-            Failure::new(Exit::Unreachable, error).next("ask again under the same call id")
+            Failure::new(Exit::Unreachable, error).next("repeat the call with the same call id")
         }
         error => error.into(),
     };
     failure.of_call(CallFacts { charged, call_id: Some(call_id) })
 }
 
-/// The service's own answer was no success. People have seen it.
-fn declined(answer: &RawAnswer) -> Failure {
+/// Tells how to have an answer that is bought and went nowhere: a full disk must not cost it.
+fn unwritten(failure: Failure, answer: &RawAnswer) -> Failure {
+    let call_id = header(answer, HEADER_CALL_ID).unwrap_or("unknown");
+    failure
+        .next(format!(
+            "make room for the answer and repeat the call with `--call-id {call_id}`; you are not charged again"
+        ))
+        .of_call(facts(answer))
+}
+
+/// Facts about the money of a call that was answered.
+fn facts(answer: &RawAnswer) -> CallFacts {
     let charged = header(answer, HEADER_CHARGED).and_then(|charged| charged.parse::<Usdc>().ok());
     let call_id = header(answer, HEADER_CALL_ID).map(str::to_owned);
+    CallFacts { charged: charged.map(|charged| !charged.is_zero()), call_id }
+}
+
+/// The service's own answer was no success. People have seen it.
+fn declined(answer: &RawAnswer) -> Failure {
     let status = answer.status.as_u16();
     Failure::told(Exit::Upstream, format!("the service answered with status {status}"))
         .next("its answer is on standard output")
-        .of_call(CallFacts { charged: charged.map(|charged| !charged.is_zero()), call_id })
+        .of_call(facts(answer))
 }
 
 fn header<'a>(answer: &'a RawAnswer, name: &str) -> Option<&'a str> {

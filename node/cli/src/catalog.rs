@@ -22,31 +22,31 @@ use super::{
 
 #[derive(Debug, Subcommand)]
 pub enum Catalog {
-    /// Find services by words, category, tag, kind and price; free, and works offline
+    /// Search for services by words, category, tag, kind and price; free, and works offline
     Search(Box<Search>),
-    /// Show a service: its owner, what it offers, what a call costs
+    /// Show a service: its owner, its operations and the price of a call
     Show {
-        /// Its name, its UUID as `farthing catalog search` shows it, or the first digits of that
+        /// Service: its name, its UUID from `farthing catalog search`, or the first digits of the UUID
         service: ServiceName,
     },
     /// The OpenAPI document of a service
     Openapi {
-        /// Its name, its UUID as `farthing catalog search` shows it, or the first digits of that
+        /// Service: its name, its UUID from `farthing catalog search`, or the first digits of the UUID
         service: ServiceName,
         /// Version of OpenAPI
         #[arg(long, value_parser = OPENAPI_VERSIONS, default_value = "3.1")]
         version: String,
     },
-    /// List the versions that the owner published, each with the differences for callers
+    /// List the versions that the owner published and what changed for callers in each
     Versions {
-        /// Its name, its UUID as `farthing catalog search` shows it, or the first digits of that
+        /// Service: its name, its UUID from `farthing catalog search`, or the first digits of the UUID
         service: ServiceName,
     },
-    /// Show sample answers of a service; free, and never calls the service itself
+    /// Show sample answers of a service; free, does not call the service
     Sample {
-        /// Its name, its UUID as `farthing catalog search` shows it, or the first digits of that
+        /// Service: its name, its UUID from `farthing catalog search`, or the first digits of the UUID
         service: ServiceName,
-        /// Only the sample of one operation, such as "GET /v1/things"; prints the body alone
+        /// Show only the sample of one operation, such as "GET /v1/things"; prints only the body
         #[arg(value_name = "METHOD PATH")]
         operation: Option<String>,
     },
@@ -54,7 +54,7 @@ pub enum Catalog {
 
 #[derive(Debug, Args)]
 pub struct Search {
-    /// Words in name, summary, tags, category and operations; the last one may be incomplete
+    /// Words to find in name, summary, tags, category and operations; the last word may be incomplete
     pub words: Vec<String>,
     /// Only of this category
     #[arg(long)]
@@ -65,13 +65,13 @@ pub struct Search {
     /// Only of this kind
     #[arg(long, value_enum)]
     pub kind: Option<CatalogKind>,
-    /// Only services whose price is at most this, in USDC
+    /// Only services with at most this price, in USDC
     #[arg(long, value_name = "USDC", allow_negative_numbers = true)]
     pub max_price: Option<Usdc>,
     /// Only of this owner
     #[arg(long, value_name = "WALLET")]
     pub owner: Option<Address>,
-    /// Only services whose owner's node is online, as far as this node knows
+    /// Only services whose owner is online, as far as this node knows
     #[arg(long)]
     pub online: bool,
     /// Only services with free samples
@@ -177,13 +177,13 @@ pub(super) async fn call_sample(
         return Err(no_sample(service, &format!("{method} {path_called}")));
     };
     context.output.data(&sample.sample, |_| body(sample))?;
-    context.output.prose("A free sample that the owner published; nothing was bought.");
+    context.output.prose("This is a free sample published by the owner. Nothing was bought.");
     Ok(())
 }
 
 fn no_sample(service: ServiceId, wanted: &str) -> Failure {
     Failure::new(Exit::Failure, format!("there is no sample of {wanted}"))
-        .next(format!("`farthing catalog sample {service}` shows all"))
+        .next(format!("`farthing catalog sample {service}` shows all samples"))
 }
 
 fn fits_template(template: &str, path: &str) -> bool {
@@ -225,17 +225,20 @@ fn nothing_fits(query: &CatalogQuery) -> String {
     .collect();
     let next = match (query.words.trim().is_empty(), set.as_slice()) {
         (true, []) => {
-            return "This node knows of no service yet. `farthing net peers` shows whether it hears of others."
+            return "This node does not know any service yet. Check with `farthing net peers` that it is connected to \
+                    other nodes."
                 .to_owned();
         }
-        (true, [flag]) => format!("Without {flag} there may be more."),
-        (true, flags) => format!("With fewer of {} there may be more.", flags.join(", ")),
-        (false, []) => "Fewer or shorter words find more.".to_owned(),
+        (true, [flag]) => format!("Remove {flag} to find more."),
+        (true, flags) => format!("Use fewer of {} to find more.", flags.join(", ")),
+        (false, []) => "Use fewer or shorter words to find more.".to_owned(),
         (false, flags) => {
-            format!("Fewer or shorter words find more, and so does less of {}.", flags.join(", "))
+            format!("Use fewer or shorter words, or fewer of {}, to find more.", flags.join(", "))
         }
     };
-    format!("Nothing fits. {next} `farthing net peers` shows whether this node hears of others.")
+    format!(
+        "No services found. {next} Check with `farthing net peers` that this node is connected to others."
+    )
 }
 
 fn found(page: &CatalogPage) -> String {
@@ -269,7 +272,11 @@ fn found(page: &CatalogPage) -> String {
             text += &format!("\n\n{}", told.join("\n"));
         }
     }
-    text
+    if let Some(scope) = &page.scope {
+        text += &format!("\n\n{}", scope.words);
+    }
+    // Where nothing was found, nothing stands before it.
+    text.trim_start().to_owned()
 }
 
 /// Tells in a word whether a call has a chance.
@@ -287,7 +294,7 @@ fn flagged(hit: &CatalogHit) -> Option<String> {
     let ServiceFlag { words, rule, .. } = hit.flag.as_ref()?;
     let what = match rule {
         FlagRule::Warn => "is flagged",
-        FlagRule::Stop => "is flagged, and nothing is bought from it but a trial now and then",
+        FlagRule::Stop => "is flagged; this node buys only a trial call now and then",
     };
     Some(one_line(&format!("(!) \"{}\" ({}) {what}: {words}.", hit.name, hit.id)))
 }
@@ -334,7 +341,7 @@ fn shown_text(shown: &CatalogService) -> String {
         text += &format!("\n{told}\n");
     }
     if let Some(why) = &shown.details_missing {
-        text += &format!("\nIts operations cannot be shown: {why}.\n");
+        text += &format!("\nThe operations cannot be shown: {why}.\n");
         return text;
     }
     if !shown.description.is_empty() {
@@ -352,7 +359,7 @@ fn shown_text(shown: &CatalogService) -> String {
 
 fn all_samples(samples: &CatalogSamples) -> String {
     if samples.samples.is_empty() {
-        return "The owner published no samples.".to_owned();
+        return "The owner has not published any samples.".to_owned();
     }
     let one = |sample: &OperationSample| format!("# {}\n{}", show::sample_line(sample), body(sample));
     samples.samples.iter().map(one).collect::<Vec<_>>().join("\n")
@@ -372,5 +379,28 @@ fn short(wallet: &str) -> String {
     match (wallet.get(..8), wallet.get(wallet.len().saturating_sub(4)..)) {
         (Some(head), Some(tail)) => format!("{head}…{tail}"),
         _ => wallet.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farthing_control::types::SearchScope;
+
+    use super::*;
+
+    #[test]
+    fn a_search_of_some_shards_ends_with_what_was_searched() {
+        let words = "Your node keeps 4 of the network's 16 shards.".to_owned();
+        let scope = SearchScope {
+            shards_kept: 4,
+            is_full: false,
+            index_nodes_asked: 0,
+            index_nodes_answered: 0,
+            may_be_more: false,
+            words: words.clone(),
+        };
+        let of_all = CatalogPage::default();
+        assert!(!found(&of_all).contains("shards"));
+        assert_eq!(found(&CatalogPage { scope: Some(scope), ..of_all }), words, "and with nothing before it");
     }
 }

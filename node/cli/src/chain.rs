@@ -12,26 +12,26 @@ use super::{Context, failure::Failure, input, output::pairs};
 
 #[derive(Debug, Subcommand)]
 pub enum Chain {
-    /// Show the endpoints, by host, and the blocks until a deposit counts
+    /// Show the endpoints (hosts only) and the number of confirmations for a deposit
     Show,
-    /// Change endpoints or confirmations from the next start on; tests every endpoint first
+    /// Change endpoints or confirmations; tests every endpoint first. Takes effect at the next start
     Set(NewChain),
 }
 
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
 pub struct NewChain {
-    /// File with the addresses of endpoints, one a line in order of preference; - for standard input. They may hold
-    /// access keys, which have no place on a command line
+    /// File with endpoint addresses, one per line in order of preference; - for standard input. Addresses may contain
+    /// access keys, so they are not given on the command line
     #[arg(long, value_name = "FILE")]
     pub rpc_urls_file: Option<PathBuf>,
-    /// Blocks until a deposit counts
+    /// Number of blocks until a deposit counts
     #[arg(long, value_name = "BLOCKS")]
     pub confirmations: Option<u64>,
-    /// Return to the configuration's values first
+    /// Go back to the configured values first
     #[arg(long)]
     pub reset: bool,
-    /// Restart the node at once
+    /// Restart the node now
     #[arg(long)]
     pub restart: bool,
 }
@@ -57,7 +57,7 @@ pub(super) async fn chain(context: &Context, verb: Chain) -> Result<(), Failure>
                 return restart(context).await;
             }
             if !saved.settings.in_force {
-                context.output.prose("It holds from the next start on: `farthing restart`.");
+                context.output.prose("This takes effect at the next start: `farthing restart`.");
             }
             Ok(())
         }
@@ -66,7 +66,7 @@ pub(super) async fn chain(context: &Context, verb: Chain) -> Result<(), Failure>
 
 pub(super) async fn restart(context: &Context) -> Result<(), Failure> {
     context.node()?.ask(endpoint::Restart).await?;
-    context.output.prose("The node restarts; running calls end first.");
+    context.output.prose("The node restarts when its running calls have ended.");
     Ok(())
 }
 
@@ -85,6 +85,6 @@ fn text(settings: &ChainSettings) -> String {
         ("Preset", settings.preset.clone()),
         ("Endpoints", format!("{} ({})", settings.endpoints.join(" "), settings.endpoints_from)),
         ("Confirmations", format!("{} ({})", settings.confirmations, settings.confirmations_from)),
-        ("In force", if settings.in_force { "yes".into() } else { "from the next start on".into() }),
+        ("In force", if settings.in_force { "yes".into() } else { "after the next start".into() }),
     ])
 }

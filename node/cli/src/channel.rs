@@ -15,30 +15,30 @@ use farthing_protocol::{ChannelId, Usdc};
 
 #[derive(Debug, Subcommand)]
 pub enum Channel {
-    /// Channels as payer and as payee
+    /// List the channels on which you pay and are paid
     List,
     /// Open a channel with a service's owner
     Open {
-        /// Its name, its UUID as `farthing catalog search` shows it, or the first digits of that
+        /// Service: its name, its UUID from `farthing catalog search`, or the first digits of the UUID
         service: ServiceName,
-        /// In USDC; by the rules of [spending] unless given
+        /// Deposit in USDC; by default as [spending] says
         #[arg(long, value_name = "USDC")]
         deposit: Option<Usdc>,
     },
     /// Close a channel
     Close {
-        /// Its id, as `farthing channel list` shows it, or the first digits of that
+        /// Id from `farthing channel list`, or its first digits
         channel: ChannelName,
-        /// Ask the chain at once instead of the owner first; the deposit comes back after the channel's delay
+        /// Close on the chain without asking the owner; the deposit comes back after the channel's delay
         #[arg(long)]
         force: bool,
         /// Do not ask
         #[arg(long)]
         yes: bool,
     },
-    /// Buy again from an owner whose channel was stopped and is closed now; accepts what was lost with it
+    /// Buy again from an owner after its stopped channel was closed; you accept the loss on that channel
     Resume {
-        /// Its id, as `farthing channel list` shows it, or the first digits of that
+        /// Id from `farthing channel list`, or its first digits
         channel: ChannelName,
         /// Do not ask
         #[arg(long)]
@@ -56,13 +56,13 @@ pub(super) async fn channel(context: &Context, verb: Channel) -> Result<(), Fail
                 context.output.prose(told);
             }
             if channels.is_empty() && elsewhere.is_empty() {
-                context.output.prose("No channels yet; the first paid call to an owner opens one.");
+                context.output.prose("No channels yet. The first paid call to an owner opens one.");
             }
             channels
         }
         Channel::Open { service, deposit } => {
             let service = pick::of_network(context, &node, service).await?;
-            context.output.prose("Opening; this takes until the chain has confirmed the deposit.");
+            context.output.prose("Opening the channel. Waiting for the chain to confirm the deposit.");
             let request = OpenRequest { service: service.into(), deposit: deposit.map(Text) };
             vec![node.tell(endpoint::OpenChannel, &request).await?]
         }
@@ -77,7 +77,8 @@ pub(super) async fn channel(context: &Context, verb: Channel) -> Result<(), Fail
             let channel = pick::channel(&node, channel).await?;
             if !yes {
                 context.output.confirm(
-                    "This owner was paid what no call explains, or answered other than it signed. Buy from it again?",
+                    "This owner was paid for calls you did not make, or its answer did not match its receipt. Buy from \
+                     it again?",
                 )?;
             }
             vec![node.ask(endpoint::ResumeChannel.of(channel)).await?]
@@ -92,8 +93,8 @@ async fn confirm_close(context: &Context, node: &ControlClient, channel: Channel
     let open = channels.iter().find(|one| one.id.0 == channel && !one.state.is_closed());
     open.map_or(Ok(()), |open| {
         context.output.confirm(&format!(
-            "Close the channel with {}, {} USDC deposited and {} spent? The next call opens another, with a transaction of \
-             its own.",
+            "Close the channel with {} ({} USDC deposited, {} spent)? The next call opens a new one, which costs \
+             another transaction.",
             open.peer, open.deposited, open.spent
         ))
     })
@@ -122,7 +123,7 @@ fn list(channels: &[types::Channel]) -> String {
 }
 
 pub(super) async fn settle(context: &Context) -> Result<(), Failure> {
-    context.output.prose("Claiming; this takes until the chain has confirmed it.");
+    context.output.prose("Claiming. Waiting for the chain to confirm it.");
     let node = context.node()?;
     let settled = node.ask(endpoint::Settle).await?;
     let elsewhere = elsewhere(&node).await?;

@@ -2,14 +2,18 @@
 
 use clap::Subcommand;
 use farthing_bridge::nearest;
-use farthing_config::{ConfigError, ConfigProblem, Loaded, Shown, example, load};
+use farthing_config::{ConfigError, ConfigProblem, Loaded, Shown, ShownValue, example, load};
+use farthing_control::types::{SettingOrigin, Text};
 use farthing_network::{AddressUse, check_address};
 
 use super::{
     Context,
     failure::{Exit, Failure},
     output::table,
+    place,
 };
+
+const CHAIN: &str = "chain.preset";
 
 #[derive(Debug, Subcommand)]
 pub enum Config {
@@ -36,18 +40,46 @@ pub(super) fn config(context: &Context, verb: &Config) -> Result<(), Failure> {
         Config::Example => context.output.text(&example()),
         Config::Check => {
             checked(load(&context.sources())?)?;
-            context.output.prose("The configuration is right.");
+            context.output.prose("The configuration is valid.");
             Ok(())
         }
         Config::Get { name } => {
-            let shown = load(&context.sources())?.shown();
+            let loaded = load(&context.sources())?;
+            let shown = shown(&loaded);
             let found = shown.iter().find(|shown| shown.name == name).ok_or_else(|| unknown(name, &shown))?;
-            context.output.data(&found.value, ToString::to_string)
+            context.output.data(&found.value, ToString::to_string)?;
+            tell_no_chain(context, &loaded, name == CHAIN);
+            Ok(())
         }
         Config::Show { origin } => {
-            let shown = load(&context.sources())?.shown();
-            context.output.data(&shown, |shown| text(shown, *origin))
+            let loaded = load(&context.sources())?;
+            context.output.data(&shown(&loaded), |shown| text(shown, *origin))?;
+            tell_no_chain(context, &loaded, true);
+            Ok(())
         }
+    }
+}
+
+/// The settings as they hold. A chain that nobody chose holds for no start.
+fn shown(loaded: &Loaded) -> Vec<Shown> {
+    let mut shown = loaded.shown();
+    if !place::has_chain(loaded) {
+        for chain in shown.iter_mut().filter(|shown| shown.name == CHAIN) {
+            chain.value = ShownValue::Unset;
+            chain.origin = Text(SettingOrigin::Unset);
+        }
+    }
+    shown
+}
+
+/// Says that the chain has to be chosen, where `is_asked`.
+fn tell_no_chain(context: &Context, loaded: &Loaded, is_asked: bool) {
+    if is_asked && !place::has_chain(loaded) {
+        let named = place::named(loaded);
+        context.output.prose(&format!(
+            "No chain is chosen yet, and the node does not start without one. Choose with `farthing init --chain \
+             base-sepolia{named}` (test money) or `farthing init --chain base{named}` (real money)."
+        ));
     }
 }
 
@@ -71,6 +103,7 @@ pub(super) fn checked(loaded: Loaded) -> Result<Loaded, ConfigError> {
         (AddressUse::Listen, &network.listen),
         (AddressUse::Announce, &network.announce),
         (AddressUse::Bootstrap, &network.bootstrap),
+        (AddressUse::Entrance, &network.rendezvous_entrance),
     ];
     let problem = |usage: AddressUse, address: &String| {
         let problem = check_address(address, usage, network.allow_private).err()?;
@@ -103,7 +136,7 @@ mod tests {
     fn a_setting_that_does_not_exist_is_told_with_the_nearest_that_does() {
         let folder = tempfile::tempdir().unwrap();
         let sources = Sources { data_dir: Some(folder.path().to_owned()), ..Sources::default() };
-        let shown = load(&sources).unwrap().shown();
+        let shown = shown(&load(&sources).unwrap());
         for (name, next) in [
             ("spending.per_dya", "; did you mean spending.per_day?"),
             ("gatway.listen", "; did you mean gateway.listen?"),
@@ -113,5 +146,30 @@ mod tests {
             assert_eq!(failure.exit, Exit::Failure);
             assert_eq!(failure.to_string(), format!("{name} is not a setting{next}"));
         }
+    }
+
+    #[test]
+    fn a_chain_that_nobody_chose_is_not_shown_as_the_one_of_the_default() {
+        let folder = tempfile::tempdir().unwrap();
+        let chain = |set: &[&str]| {
+            let sources = Sources {
+                data_dir: Some(folder.path().to_owned()),
+                set: set.iter().map(ToString::to_string).collect(),
+                ..Sources::default()
+            };
+            let shown = shown(&load(&sources).unwrap());
+            let found = shown.into_iter().find(|shown| shown.name == CHAIN).unwrap();
+            (found.value.to_string(), found.origin.to_string())
+        };
+        assert_eq!(chain(&[]), (String::new(), "unset".to_owned()));
+        assert_eq!(chain(&["chain.preset=base"]), ("base".to_owned(), "flag --set".to_owned()));
+        std::fs::write(folder.path().join("wallet.json"), "{}").unwrap();
+        assert_eq!(chain(&[]).0, "", "its wallet was on no chain");
+        std::fs::create_dir_all(folder.path().join("networks/8453")).unwrap();
+        assert_eq!(
+            chain(&[]),
+            ("base".to_owned(), "default".to_owned()),
+            "it goes on on the only one it was on"
+        );
     }
 }

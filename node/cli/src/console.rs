@@ -6,9 +6,9 @@ use farthing_control::{endpoint, types};
 
 #[derive(Debug, Subcommand)]
 pub enum Console {
-    /// Print its address, and the setup code while it has no password
+    /// Print the console's address, and the setup code while it has no password
     Url,
-    /// Remove the password and log everybody out; prints a new setup code
+    /// Remove the console's password and log everybody out; prints a new setup code
     ResetPassword {
         /// Do not ask
         #[arg(long)]
@@ -22,10 +22,10 @@ pub(super) async fn console(context: &Context, verb: &Console) -> Result<(), Fai
         Console::Url => node.ask(endpoint::ShowConsole).await?,
         Console::ResetPassword { yes } => {
             if !*yes {
-                context.output.confirm("Forget the console's password and log everybody out?")?;
+                context.output.confirm("Remove the console's password and log everybody out?")?;
             }
             let reset = node.ask(endpoint::ResetConsole).await?;
-            context.output.prose("The password is forgotten and everybody is logged out.");
+            context.output.prose("The password is removed and everybody is logged out.");
             reset
         }
     };
@@ -34,7 +34,7 @@ pub(super) async fn console(context: &Context, verb: &Console) -> Result<(), Fai
 
 fn text(console: &types::Console) -> String {
     let setup_code = console.setup_code.as_deref().unwrap_or("used; log in with the password");
-    let fingerprint = console.ca_fingerprint.as_deref().unwrap_or("of a certificate from elsewhere");
+    let fingerprint = console.ca_fingerprint.as_deref().unwrap_or("unknown; the certificate is your own");
     pairs([
         ("Console", console.url.clone()),
         ("Setup code", setup_code.to_owned()),

@@ -10,9 +10,9 @@ use super::{Context, failure::Failure, output::pairs};
 
 #[derive(Debug, Subcommand)]
 pub enum Contract {
-    /// Show the channel contract's address, and whether it is on the node's chain with the right code
+    /// Show the channel contract's address and whether the right contract is there
     Show,
-    /// Put the channel contract on the node's chain, for the gas alone; shows the cost and asks first
+    /// Deploy the channel contract on the node's chain; costs only gas. Shows the cost and asks first
     Deploy {
         /// Do not ask
         #[arg(long)]
@@ -40,26 +40,27 @@ pub(super) async fn contract(context: &Context, verb: Contract) -> Result<(), Fa
 fn agree(context: &Context, shown: &ContractShown, cost: &DeploymentCost, yes: bool) -> Result<(), Failure> {
     let (chain, DeploymentCost { gas, cost, needed, held }) = (&shown.chain, cost);
     context.output.prose(&format!(
-        "The channel contract takes {gas} gas on {chain}: about {cost} ETH at the present gas price. The wallet has {held} \
-         ETH and needs {needed}, because gas may become dearer meanwhile."
+        "The channel contract takes {gas} gas on {chain}: about {cost} ETH at the current gas price. The wallet has \
+         {held} ETH and needs {needed}, because the gas price may rise."
     ));
     if !yes {
         context.output.confirm(&format!("Deploy the channel contract on {chain} for about {cost} ETH?"))?;
     }
-    context.output.prose("Deploying; this takes until the chain has confirmed it.");
+    context.output.prose("Deploying. Waiting for the chain to confirm it.");
     Ok(())
 }
 
 fn text(shown: &ContractShown) -> String {
     let ContractShown { chain, chain_id, kind, contract, state, code_hash, code_hash_found, token } = shown;
     let (state, hash) = match (state, code_hash_found) {
-        (ContractState::Deployed, _) => ("deployed", format!("{code_hash}, as it must be")),
+        (ContractState::Deployed, _) => ("deployed", format!("{code_hash}, as expected")),
         (ContractState::Foreign, Some(found)) => {
-            ("other code, which is never used", format!("{found}, and not {code_hash}"))
+            ("different code; this node does not use it", format!("{found}, expected {code_hash}"))
         }
-        (ContractState::Missing | ContractState::Foreign, _) => {
-            ("missing; `farthing contract deploy` puts it there", format!("none yet; it will be {code_hash}"))
-        }
+        (ContractState::Missing | ContractState::Foreign, _) => (
+            "missing; deploy it with `farthing contract deploy`",
+            format!("none yet; it will be {code_hash}"),
+        ),
     };
     pairs([
         ("Chain", format!("{chain} ({chain_id}, {kind})")),
@@ -73,7 +74,7 @@ fn text(shown: &ContractShown) -> String {
 fn told(deployed: &Deployed) -> String {
     let Deployed { contract, transaction, block, paid } = deployed;
     let Some(transaction) = transaction else {
-        return format!("{contract} is there already; nothing was sent, and nothing paid");
+        return format!("{contract} is already deployed; nothing was sent or paid");
     };
     pairs([
         ("Contract", contract.to_string()),

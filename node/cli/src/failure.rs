@@ -13,6 +13,7 @@ use std::{
 use clap::ValueEnum;
 use farthing_catalog::CatalogError;
 use farthing_config::ConfigError;
+use farthing_console::AccessError;
 use farthing_control::{
     ControlError,
     types::{Problem, ProblemName},
@@ -21,6 +22,7 @@ use farthing_ledger::OpenError;
 use farthing_network::NetworkError;
 use farthing_node::{backup::BackupError, secret::file::SecretFileError};
 use farthing_os::lock::DataFolderError;
+use farthing_serve::tls::TlsError;
 use farthing_wallet::WalletError;
 use serde::Serialize;
 
@@ -121,7 +123,7 @@ impl Failure {
 
     /// The failure of a system that starts no threads.
     pub fn no_threads(error: &io::Error) -> Self {
-        Self::new(Exit::Failure, format!("no threads could be started ({error})"))
+        Self::new(Exit::Failure, format!("threads could not be started ({error})"))
             .next("free some memory and try again")
     }
 
@@ -160,8 +162,8 @@ impl fmt::Display for Failure {
             Some(CallFacts { charged: None, call_id: Some(call_id) }) => {
                 write!(
                     f,
-                    " Whether it was charged is not known: repeat it with `--call-id {call_id}`, which is charged once at \
-                     most."
+                    " It is not known yet whether you were charged. Repeat the call with `--call-id {call_id}`; it is \
+                     charged at most once."
                 )
             }
             _ => Ok(()),
@@ -172,6 +174,19 @@ impl fmt::Display for Failure {
 impl Exit {
     pub(super) fn name(self) -> String {
         self.to_possible_value().map(|named| named.get_name().to_owned()).unwrap_or_default()
+    }
+
+    /// Another user's folder is for that user; anything else that is wrong with a folder is a failure.
+    fn of_folder(error: &DataFolderError) -> Self {
+        match error {
+            DataFolderError::Foreign { .. } => Self::Authentication,
+            DataFolderError::NotWritable { source, .. }
+                if source.kind() == io::ErrorKind::PermissionDenied =>
+            {
+                Self::Authentication
+            }
+            _ => Self::Failure,
+        }
     }
 
     /// By the problem's name where its status has several meanings: a 404 is a path that was mistyped or a service
@@ -186,6 +201,7 @@ impl Exit {
                 Some(
                     ProblemName::UpstreamFailed
                     | ProblemName::UpstreamTimeout
+                    | ProblemName::AnswerTooLarge
                     | ProblemName::BadAnswer
                     | ProblemName::OwnerDistrusted
                     | ProblemName::MayHaveRun,
@@ -231,13 +247,14 @@ impl From<ControlError> for Failure {
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
-        Self::usage(&error).next(error.next_step())
+        let exit = if error.is_denied() { Exit::Authentication } else { Exit::Usage };
+        Self::new(exit, &error).next(error.next_step())
     }
 }
 
 impl From<DataFolderError> for Failure {
     fn from(error: DataFolderError) -> Self {
-        Self::new(Exit::Failure, &error).next(error.next_step())
+        Self::new(Exit::of_folder(&error), &error).next(error.next_step())
     }
 }
 
@@ -246,6 +263,7 @@ impl From<BackupError> for Failure {
         let exit = match &error {
             BackupError::ShortPassphrase | BackupError::NoBackup | BackupError::InUse { .. } => Exit::Usage,
             BackupError::WrongPassphrase => Exit::Authentication,
+            BackupError::Folder(error) => Exit::of_folder(error),
             _ => Exit::Failure,
         };
         Self::new(exit, &error).next_step(error.next_step())
@@ -254,7 +272,9 @@ impl From<BackupError> for Failure {
 
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
-        Self::new(Exit::Failure, format!("{error:#}")).next_step(error.chain().find_map(next_step))
+        let folder = error.chain().find_map(|error| error.downcast_ref::<DataFolderError>());
+        Self::new(folder.map_or(Exit::Failure, Exit::of_folder), format!("{error:#}"))
+            .next_step(error.chain().find_map(next_step))
     }
 }
 
@@ -275,7 +295,9 @@ fn next_step<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a str> {
         CatalogError,
         NetworkError,
         WalletError,
-        SecretFileError
+        SecretFileError,
+        TlsError,
+        AccessError
     );
     None
 }

@@ -37,7 +37,7 @@ pub struct Init {
     /// networks
     #[arg(long, value_name = "IP")]
     listen: Option<IpAddr>,
-    /// Do not ask: what is not given stays as it is by default
+    /// Do not ask; use defaults for options you leave out
     #[arg(long)]
     yes: bool,
 }
@@ -87,19 +87,19 @@ pub(super) async fn init(context: &Context, given: Init) -> Result<(), Failure> 
     })?;
     output.prose(&surroundings);
     if let Some(settings) = &made.settings {
-        output.prose(&format!("The settings are in {settings}; change them there."));
+        output.prose(&format!("Your settings are in {settings}."));
     }
     if let Some(untold) = &untold {
         output.prose(untold);
     }
     if made.created {
         output.prose(&format!(
-            "New wallet {}: nobody else has its key. Back it up: `farthing wallet export{named}` prints its words now; \
+            "New wallet {}: only you have its key. Back it up: `farthing wallet export{named}` prints its words now; \
              once the node runs, `farthing backup create{named}` saves the whole node.",
             made.address
         ));
     } else {
-        output.prose("The wallet was there already.");
+        output.prose("The wallet already exists.");
     }
     output.prose(&format!("Start the node with `farthing run{named}`."));
     Ok(())
@@ -158,7 +158,10 @@ fn plan(mut sources: Sources, given: Init, mut ask: Option<&mut Ask<'_>>) -> Res
         if is_there {
             return error.into();
         }
-        Failure::usage(&error).next("say what is missing with --set SECTION.KEY=VALUE, which is written, too")
+        Failure::usage(&error).next(
+            "add the missing settings with --set SECTION.KEY=VALUE; they are written to the \
+                                     file too",
+        )
     })?;
     if is_there {
         refuse_unwritten(&sources, &loaded, &file)?;
@@ -175,8 +178,8 @@ fn plan(mut sources: Sources, given: Init, mut ask: Option<&mut Ask<'_>>) -> Res
 fn refuse_unwritten(sources: &Sources, loaded: &Loaded, file: &Path) -> Result<(), Failure> {
     let without = config::load(&Sources { set: Vec::new(), ..sources.clone() })?;
     let Some((name, value)) = loaded.only_by_flag(&without) else { return Ok(()) };
-    Err(Failure::usage(format!("{} is there already, and is never changed", file.display()))
-        .next(format!("write {name} = \"{value}\" there, and run this again without it")))
+    Err(Failure::usage(format!("{} already exists, and this program does not change it", file.display()))
+        .next(format!("write {name} = \"{value}\" into it, then run this command again without that option")))
 }
 
 /// Tells that the chain is named by the environment and not written: a start without the variable is refused, or is on
@@ -184,8 +187,8 @@ fn refuse_unwritten(sources: &Sources, loaded: &Loaded, file: &Path) -> Result<(
 fn untold(loaded: &Loaded, file: &Path) -> Option<String> {
     let SettingOrigin::Variable(variable) = loaded.origin("chain.preset") else { return None };
     Some(format!(
-        "The chain is named by {variable} and not written into a file: set the variable at every start, or write the \
-         chain into {} yourself.",
+        "The chain comes from {variable} and is not written to a file. Set the variable at every start, or write the \
+         chain into {}.",
         file.display()
     ))
 }
@@ -196,16 +199,16 @@ fn is_first(sources: &Sources, found: &Loaded) -> bool {
 }
 
 fn no_chain() -> Failure {
-    Failure::usage("no chain is chosen (chain.preset), and nobody can be asked").next(
-        "choose with `farthing init --chain base-sepolia` (test money), `--chain base` (real money) or `--chain local`; \
-         --data FOLDER and --listen IP say where it lies and who reaches it",
+    Failure::usage("no chain is chosen (chain.preset), and there is no terminal to ask on").next(
+        "choose with `farthing init --chain base-sepolia` (test money), `--chain base` (real money) or `--chain \
+         local`; --data FOLDER sets its folder and --listen IP the address it listens on",
     )
 }
 
 /// The refusal of a setting that is another one elsewhere: a file that is written would not hold, or not for long.
 fn otherwise(found: &Loaded, name: &str, wanted: &str) -> Failure {
-    Failure::usage(found.problem(name, &format!("is set there, and not to {wanted}")))
-        .next("change it there, or leave it out here")
+    Failure::usage(found.problem(name, &format!("is already set there to another value than {wanted}")))
+        .next("change it there, or leave the option out here")
 }
 
 fn make(plan: &Plan) -> anyhow::Result<Made> {

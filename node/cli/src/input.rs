@@ -39,7 +39,7 @@ pub(super) fn unique(pairs: Vec<(String, String)>) -> Result<BTreeMap<String, St
     let mut map = BTreeMap::new();
     for (name, value) in pairs {
         if map.contains_key(&name) {
-            return Err(Failure::usage(format!("{name} is given twice")).next("give it once"));
+            return Err(Failure::usage(format!("{name} is given more than once")).next("give it once"));
         }
         map.insert(name, value);
     }
@@ -48,8 +48,15 @@ pub(super) fn unique(pairs: Vec<(String, String)>) -> Result<BTreeMap<String, St
 
 /// A body of a call, as text or in a file.
 pub(super) fn json(body: &str) -> Result<serde_json::Value, Failure> {
-    serde_json::from_str(&value(body)?).map_err(|error| {
-        Failure::usage(format!("the body is not JSON ({error})")).next("quote it as JSON, or use @FILE")
+    let text = value(body)?;
+    serde_json::from_str(&text).map_err(|error| match body.strip_prefix('@') {
+        Some(file) if text.trim().is_empty() => {
+            Failure::usage(format!("{file} is empty")).next("write JSON into it, or choose another file")
+        }
+        Some(file) => Failure::usage(format!("{file} is not JSON ({error})")).next("correct the file"),
+        None => {
+            Failure::usage(format!("the body is not JSON ({error})")).next("quote it as JSON, or use @FILE")
+        }
     })
 }
 
@@ -82,6 +89,25 @@ pub(super) fn header(text: &str) -> Result<(String, String), &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_body_that_is_no_json_says_where_it_came_from() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            fs::write(&path, text).unwrap();
+            format!("@{}", path.display())
+        };
+        for (body, told) in [
+            (file("empty", "\n"), "empty is empty; write JSON into it"),
+            (file("broken", "{a"), "broken is not JSON ("),
+            ("{a".to_owned(), "the body is not JSON ("),
+        ] {
+            let refused = json(&body).unwrap_err().to_string();
+            assert!(refused.contains(told), "{refused}");
+        }
+        assert_eq!(json(&file("right", "[1]")).unwrap(), serde_json::json!([1]));
+    }
 
     #[test]
     fn a_header_is_written_as_curl_takes_it_or_as_a_pair() {

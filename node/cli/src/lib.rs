@@ -1,8 +1,8 @@
 //! The command line: `farthing <noun> <verb>`.
 //!
-//! Arguments are read here; each noun has a file. `run`, `init`, `config`, `tls`, `bridge`, `version` and `testnet` work
-//! by themselves, all others ask the running node over its control socket. Data goes to standard output, prose to
-//! standard error, and every error ends with the next step.
+//! Arguments are read here; each noun has a file. `run`, `init`, `config`, `tls`, `bridge`, `mcp install`, `version` and
+//! `testnet` work by themselves, all others ask the running node over its control socket. Data goes to standard output,
+//! prose to standard error, and every error ends with the next step.
 
 mod alert;
 mod api;
@@ -10,6 +10,7 @@ mod args;
 mod backup;
 mod bridge;
 mod call;
+mod calls;
 mod catalog;
 mod chain;
 mod channel;
@@ -21,6 +22,7 @@ mod init;
 mod input;
 mod log;
 mod logs;
+mod mcp;
 mod net;
 mod output;
 mod pick;
@@ -70,10 +72,11 @@ impl Context {
         }
     }
 
-    /// The running node of the data folder in use.
+    /// The running node of the data folder in use. It has read its settings: a mistake that is in a file now must not keep
+    /// anybody from stopping it.
     fn node(&self) -> Result<ControlClient, Failure> {
-        let loaded = farthing_config::load(&self.sources())?;
-        let node = ControlClient::in_folder(&loaded.config.node.data_dir);
+        let folder = farthing_config::node_folder(&self.sources())?;
+        let node = ControlClient::in_folder(&folder.path).started_with(&place::named_folder(&folder));
         Ok(if self.global.json { node } else { node.when_slow(SLOW_AFTER, still_waiting) })
     }
 }
@@ -111,6 +114,8 @@ pub async fn execute(cli: Cli, log: Arc<Log>) -> Result<(), Failure> {
         Command::Healthcheck => status::healthcheck(&context).await,
         Command::Audit { with, offline } => status::audit(&context, with, offline).await,
         Command::Call(arguments) => call::call(&context, arguments).await,
+        Command::Mcp(arguments) => mcp::mcp(&context, arguments).await,
+        Command::Calls(arguments) => calls::calls(&context, arguments).await,
         Command::Wallet(verb) => wallet::wallet(&context, verb).await,
         Command::Api(verb) => api::api(&context, verb).await,
         Command::Catalog(verb) => catalog::catalog(&context, verb).await,

@@ -78,11 +78,7 @@ impl Log {
             .map_err(|error| error.to_string())
             .and_then(|filter| self.filter.reload(filter).map_err(|error| error.to_string()));
         if let Err(error) = changed {
-            tracing::warn!(
-                filter,
-                error,
-                "`log.filter` is not understood, so the log tells what it told before"
-            );
+            tracing::warn!(filter, error, "`log.filter` is not valid, so the earlier filter stays in use");
         }
     }
 }

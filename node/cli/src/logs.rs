@@ -18,13 +18,13 @@ use super::{
 
 #[derive(Debug, Args)]
 pub struct Logs {
-    /// Go on with new lines as they come, until Ctrl-C
+    /// Keep printing new lines until Ctrl-C
     #[arg(short, long)]
     pub follow: bool,
-    /// Only lines of this weight and heavier ones: error, warn, info, debug or trace
+    /// Only lines of this level and more severe ones: error, warn, info, debug or trace
     #[arg(long)]
     pub level: Option<LogLevel>,
-    /// Lines to begin with, the newest there are
+    /// Number of newest lines to show first
     #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 200)]
     pub lines: u32,
 }
@@ -38,9 +38,9 @@ pub(super) async fn logs(context: &Context, arguments: Logs) -> Result<(), Failu
     let first = Target::from(endpoint::Logs).with_some("level", level).with("limit", arguments.lines);
     let mut told = node.ask(first).await?;
     if told.lines.is_empty() && !arguments.follow {
-        context
-            .output
-            .prose("No line fits. The node keeps the newest 2,000; its whole log is on its standard error.");
+        context.output.prose(
+            "No lines found. The node keeps the newest 2,000 lines; the whole log is on its standard error.",
+        );
     }
     while write(context, &told)? && arguments.follow {
         tokio::time::sleep(EVERY).await;
@@ -53,7 +53,7 @@ pub(super) async fn logs(context: &Context, arguments: Logs) -> Result<(), Failu
 /// Returns false when nobody reads any more.
 fn write(context: &Context, told: &LogLines) -> Result<bool, Failure> {
     if told.missed > 0 {
-        context.output.prose(&format!("{} lines came and went unread.", told.missed));
+        context.output.prose(&format!("{} lines were skipped because they came too fast.", told.missed));
     }
     for line in &told.lines {
         let text = if context.output.is_json() {

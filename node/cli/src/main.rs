@@ -45,7 +45,7 @@ fn tell_panics(logs_json: bool) {
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| match std::thread::current().name() {
         Some("opening") => {}
-        _ if logs_json => tracing::error!(%panic, "the program has a mistake"),
+        _ if logs_json => tracing::error!(%panic, "the program has a bug"),
         _ => print(panic),
     }));
 }

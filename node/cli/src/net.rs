@@ -3,7 +3,7 @@
 use super::{
     Context,
     failure::{Exit, Failure},
-    output::table,
+    output::{millis, table},
 };
 use clap::Subcommand;
 use farthing_control::endpoint;
@@ -14,25 +14,26 @@ use farthing_protocol::Address;
 
 #[derive(Debug, Subcommand)]
 pub enum Net {
-    /// Connected nodes
+    /// List connected nodes
     Peers,
     /// Measure the round-trip time to a node
     Ping {
         /// Its wallet's address, 0x…
         wallet: Address,
     },
-    /// Look for a node everywhere and show the result of each step
+    /// Look up a node and show the result of each step
     Lookup {
         /// Its wallet's address, 0x…
         wallet: Address,
     },
-    /// Test whether other nodes can dial this one, at most once a minute; exits with 1 if none can
+    /// Test whether other nodes can connect to this one, at most once a minute; exits with 1 if none can, even through
+    /// a relay
     Reach,
-    /// Bytes sent to and received from other nodes
+    /// Show bytes sent to and received from other nodes
     Traffic,
 }
 
-const NO_RECORD: &str = "no record was found";
+const NO_RECORD: &str = "no record found";
 
 pub(super) async fn net(context: &Context, verb: Net) -> Result<(), Failure> {
     let node = context.node()?;
@@ -40,17 +41,17 @@ pub(super) async fn net(context: &Context, verb: Net) -> Result<(), Failure> {
         Net::Peers => {
             let peers = node.ask(endpoint::Peers).await?;
             if peers.is_empty() {
-                context.output.prose("No node is connected; `farthing doctor` says what is missing.");
+                context.output.prose("No node is connected. `farthing doctor` shows why.");
             }
             context.output.data(&peers, |peers| list(peers))
         }
         Net::Reach => {
             let reach = node.ask(endpoint::TestReach).await?;
             context.output.data(&reach, reached)?;
-            if reach.reachable {
+            if reach.reachable || !reach.relays.is_empty() {
                 return Ok(());
             }
-            Err(Failure::told(Exit::Failure, "nobody was shown to reach this node".to_owned()))
+            Err(Failure::told(Exit::Failure, "no node could connect to this one".to_owned()))
         }
         Net::Traffic => {
             let traffic = node.ask(endpoint::Traffic).await?;
@@ -87,7 +88,7 @@ fn told(lookup: &Lookup) -> String {
         (Some(record), _) if !record.addresses.is_empty() => {
             format!("record {}: {}", record.seq, record.addresses.join(", "))
         }
-        (Some(record), _) => format!("record {} names no address", record.seq),
+        (Some(record), _) => format!("record {} has no address", record.seq),
         (None, _) => NO_RECORD.to_owned(),
     };
     format!("{steps}\n{found}")
@@ -103,13 +104,13 @@ fn verdict(lookup: &Lookup) -> Result<(), Failure> {
             failed(format!("the newest record, {seq}, {amiss}"))
         }
         Some(record) if record.addresses.is_empty() => failed(format!(
-            "record {} names no address: its node calls others and cannot be called",
+            "record {} has no address: its node calls others and cannot be called",
             record.seq
         )),
         Some(record) => {
             let addresses = record.addresses.join(", ");
-            failed(format!("record {} names {addresses}, where the node was not reached", record.seq))
-                .next("its owner's `farthing net reach` says more")
+            failed(format!("record {} has {addresses}, but the node was not reached there", record.seq))
+                .next("its owner can check with `farthing net reach`")
         }
     })
 }
@@ -149,8 +150,4 @@ fn travelled(traffic: Traffic) -> String {
             row("received", traffic.received_bytes, traffic.received_bytes_per_sec),
         ],
     )
-}
-
-fn millis(micros: u64) -> String {
-    format!("{}.{:03}", micros / 1000, micros % 1000)
 }

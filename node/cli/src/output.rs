@@ -59,8 +59,8 @@ impl Output {
         }
         let Ok(text) = std::str::from_utf8(bytes) else {
             self.prose(&format!(
-                "The answer's {} bytes are no text. Repeat the call with its --call-id and send the output to a \
-                 file: nothing is charged again.",
+                "The answer is {} bytes and not text. Repeat the call with its --call-id and write the output to a \
+                 file; you are not charged again.",
                 bytes.len()
             ));
             return Ok(());
@@ -122,6 +122,11 @@ fn written(bytes: &[u8]) -> Result<bool, Failure> {
     }
 }
 
+/// Milliseconds, to the microsecond.
+pub(super) fn millis(micros: u64) -> String {
+    format!("{}.{:03}", micros / 1_000, micros % 1_000)
+}
+
 /// Columns of text, each as wide as its widest entry; the first row is the heading. Nothing when there are no rows. On a
 /// terminal that is too narrow, a block for each row.
 pub(super) fn table<const N: usize>(
@@ -179,11 +184,12 @@ fn blocks<const N: usize>(heading: [&str; N], rows: &[[String; N]]) -> String {
 }
 
 /// Names and values, one a line.
-pub(super) fn pairs<const N: usize>(pairs: [(&str, String); N]) -> String {
+pub(super) fn pairs<'a>(pairs: impl IntoIterator<Item = (&'a str, String)>) -> String {
+    let pairs: Vec<_> = pairs.into_iter().collect();
     let width = pairs.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    let lines =
-        pairs.map(|(name, value)| format!("{name:width$}  {}", one_line(&value)).trim_end().to_owned());
-    lines.join("\n")
+    let line =
+        |(name, value): &(&str, String)| format!("{name:width$}  {}", one_line(value)).trim_end().to_owned();
+    pairs.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]

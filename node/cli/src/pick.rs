@@ -21,7 +21,7 @@ const DIGITS_MIN: usize = 4;
 
 #[derive(Debug, Args)]
 pub struct OwnService {
-    /// Its name, its UUID as `farthing api list` shows it, or the first digits of that
+    /// Service: its name, its UUID from `farthing api list`, or the first digits of the UUID
     pub service: ServiceName,
 }
 
@@ -41,7 +41,7 @@ impl FromStr for ServiceName {
         match text.parse() {
             Ok(id) => Ok(Self::Whole(id)),
             Err(_) if text.is_empty() => {
-                Err("name the service: its id, the first digits of that, or its name")
+                Err("name the service by its name, its id, or the first digits of the id")
             }
             Err(_) => Ok(Self::Part(text.to_owned())),
         }
@@ -67,7 +67,7 @@ impl FromStr for ChannelName {
         let digits = text.strip_prefix("0x").unwrap_or(text);
         if digits.len() < DIGITS_MIN || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(
-                "name the channel by its id, 0x and 64 hexadecimal digits, or by its first four or more",
+                "name the channel by its id (0x and 64 hexadecimal digits) or the first four or more digits",
             );
         }
         Ok(Self::Begins(digits.to_ascii_lowercase()))
@@ -120,7 +120,7 @@ pub(super) async fn of_network(
     }
 }
 
-/// The services of the network that a text names, as far as the node knows.
+/// Services on the network that a text names, as far as the node knows.
 pub(super) async fn listed(node: &ControlClient, text: &str) -> Result<Vec<NamedService>, Failure> {
     Ok(node.ask(endpoint::NamedServices.of(text)).await?)
 }
@@ -128,13 +128,13 @@ pub(super) async fn listed(node: &ControlClient, text: &str) -> Result<Vec<Named
 /// The one that is meant.
 fn chosen<'a>(text: &str, found: &'a [NamedService]) -> Result<&'a NamedService, Failure> {
     let pairs: Vec<_> = found.iter().map(|one| (one.id.0, one.name.as_str())).collect();
-    let none = none_called(text, "look for it with `farthing catalog search`");
+    let none = none_called(text, "search for it with `farthing catalog search`");
     let id = one_of(("service", text), &pairs, none)?;
     let service = found.iter().find(|one| one.id.0 == id).filter(|one| !one.look_alike);
     service.ok_or_else(|| {
-        let what = format!("the name of {id} is nearly that of an older service of another owner");
+        let what = format!("the name of {id} is close to that of an older service of another owner");
         Failure::usage(what)
-            .next("look at both with `farthing catalog search`, and name the one you mean by its id")
+            .next("compare both with `farthing catalog search`, then use the id of the one you mean")
     })
 }
 
@@ -145,8 +145,14 @@ fn is_named(id: ServiceId, name: &str, text: &str) -> bool {
 }
 
 fn none_called(text: &str, where_to_look: &'static str) -> Failure {
-    Failure::new(Exit::Failure, format!("no service is called “{text}”, and no id begins so"))
-        .next(where_to_look)
+    let digits = text.replace('-', "");
+    let is_short = digits.len() < DIGITS_MIN && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let of_ids = if is_short {
+        format!("an id needs at least {DIGITS_MIN} digits")
+    } else {
+        "no id begins with it".to_owned()
+    };
+    Failure::new(Exit::Failure, format!("no service is called “{text}”, and {of_ids}")).next(where_to_look)
 }
 
 /// The only one of the `kind` that was found for a text, each with its name if it has one.
@@ -164,8 +170,8 @@ fn one_of<T: Copy + Display>(
                 name => format!("{id} ({})", one_line(name)),
             };
             let named: Vec<String> = several.iter().map(shown).collect();
-            let what = format!("“{text}” may be several {kind}s: {}", named.join(", "));
-            Err(Failure::usage(what).next("name one by its id"))
+            let what = format!("“{text}” matches several {kind}s: {}", named.join(", "));
+            Err(Failure::usage(what).next("use the id of one of them"))
         }
     }
 }
@@ -228,8 +234,11 @@ mod tests {
         let several = chosen("0b5f", &[books, films]).unwrap_err();
         assert_eq!(several.exit, Exit::Usage);
         assert!(several.to_string().contains("Films") && several.to_string().contains(IDS[1]), "{several}");
-        let none = chosen("Books", &[]).unwrap_err();
-        assert_eq!(none.exit, Exit::Failure);
+        for (text, told) in [("Books", "no id begins with it"), ("0b5", "an id needs at least 4 digits")] {
+            let none = chosen(text, &[]).unwrap_err();
+            assert_eq!(none.exit, Exit::Failure);
+            assert!(none.to_string().contains(told), "{none}");
+        }
         let imitation = chosen("B00ks", &[named(IDS[0], "B00ks", true)]).unwrap_err();
         assert!(imitation.exit == Exit::Usage && imitation.to_string().contains("older"), "{imitation}");
     }

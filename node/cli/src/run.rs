@@ -104,13 +104,13 @@ pub(super) async fn run(context: &Context, new: bool) -> Result<(), Failure> {
         tokio::select! {
             told = signals.next() => match told {
                 Told::End => {
-                    context.tell("Stopping: running calls end first.");
+                    context.tell("Stopping. Waiting for running calls to end.");
                     break;
                 }
                 Told::ReadAgain => read_again(context, &running, &node),
             },
             () = restart.cancelled() => {
-                context.tell("Restarting: running calls end first.");
+                context.tell("Restarting. Waiting for running calls to end.");
                 break;
             }
         }
@@ -129,8 +129,8 @@ pub(super) async fn run(context: &Context, new: bool) -> Result<(), Failure> {
     };
     match ended.map(|control| control.map_err(io::Error::other).flatten()) {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::warn!(%error, "the control socket ended badly"),
-        Err(_) => tracing::warn!("some calls and commands did not end in time, and hear nothing more"),
+        Ok(Err(error)) => tracing::warn!(%error, "the control socket failed"),
+        Err(_) => tracing::warn!("some calls and commands did not end in time and get no answer"),
     }
     node.shutdown(until.saturating_duration_since(Instant::now()).max(RESOLVED_WITHIN)).await;
     if restart.is_cancelled() { Err(start_again(context)) } else { Ok(()) }
@@ -150,7 +150,7 @@ async fn load(context: &Context) -> Result<Loaded, Failure> {
     if let Some(kept_in) = applied.await.map_err(anyhow::Error::from)?? {
         let kept_in = kept_in.display();
         context.tell(&format!(
-            "A backup was restored. The files that it replaced are in {kept_in}. Each secret is a new one."
+            "A backup was restored. The replaced files are in {kept_in}. All secrets are new."
         ));
     }
     Ok(checked(config::load(&context.sources())?)?)
@@ -161,7 +161,7 @@ fn read_again(context: &Context, running: &RunningNode, node: &Node) {
     let newer = match config::load(&context.sources()).and_then(checked) {
         Ok(newer) => newer,
         Err(error) => {
-            tracing::error!(%error, "the settings were read again and are wrong, so those of before hold");
+            tracing::error!(%error, "the settings were read again but are not valid, so the earlier ones stay in use");
             return;
         }
     };
@@ -172,7 +172,7 @@ fn read_again(context: &Context, running: &RunningNode, node: &Node) {
     tracing::info!(changed, "the settings were read again");
     if !waiting.is_empty() {
         let waiting = waiting.join(", ");
-        tracing::warn!(waiting, "these settings hold from the next start on; `farthing restart` makes one");
+        tracing::warn!(waiting, "these settings take effect at the next start; use `farthing restart`");
     }
 }
 
@@ -192,11 +192,11 @@ fn bind(listen: &mut SocketAddr, setting: &str) -> Result<Listener, Failure> {
     let bound = farthing_serve::listen(*listen).and_then(|listener| Ok((listener.local_addr()?, listener)));
     let (address, listener) = bound.map_err(|error| {
         let next = match error.kind() {
-            io::ErrorKind::AddrInUse => "stop the program that has it, or choose another",
+            io::ErrorKind::AddrInUse => "stop the program that uses it, or choose another",
             io::ErrorKind::PermissionDenied => "choose a port above 1023",
             _ => "choose an address of this machine",
         };
-        Failure::new(Exit::Failure, format!("{listen} cannot be listened on ({error})"))
+        Failure::new(Exit::Failure, format!("cannot listen on {listen} ({error})"))
             .next(format!("{next} with --set {setting}=…"))
     })?;
     *listen = address;
@@ -208,11 +208,11 @@ fn bind_socket(path: &Path) -> Result<Listener, Failure> {
         let next = match error.kind() {
             io::ErrorKind::AddrInUse => "stop the program that listens there, or choose another path",
             io::ErrorKind::AlreadyExists => {
-                "remove what is there, which is no socket, or choose another path"
+                "remove the file there, which is not a socket, or choose another path"
             }
-            _ => "choose a path of at most 90 bytes in a folder of this user",
+            _ => "choose a path of at most 90 bytes in a folder that this user owns",
         };
-        Failure::new(Exit::Failure, format!("{} cannot be listened on ({error})", path.display()))
+        Failure::new(Exit::Failure, format!("cannot listen on {} ({error})", path.display()))
             .next(format!("{next} with --set gateway.socket=…"))
     })
 }
@@ -254,7 +254,7 @@ fn announce(context: &Context, config: &Config, node: &Node, ports: &Ports, is_n
         text += &value.map_or_else(String::new, |value| format!("\n  {name}  {value}"));
     }
     if let Some(back_up) = back_up {
-        text += &format!("\nNew wallet {wallet}: nobody else has its key. Back it up: {back_up}");
+        text += &format!("\nNew wallet {wallet}: only you have its key. Back it up: {back_up}");
     }
     context.output.prose(&text);
 }

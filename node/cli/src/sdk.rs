@@ -27,17 +27,17 @@ use super::{
 
 #[derive(Debug, Subcommand)]
 pub enum Sdk {
-    /// List the languages, and what their code needs
+    /// List the languages and what their code needs
     Languages,
-    /// Write client code for a service: typed, documented, ready to run
+    /// Write typed, documented client code for a service
     Generate(Box<Generate>),
 }
 
 #[derive(Debug, Args)]
 pub struct Generate {
-    /// Its name, its UUID as `farthing catalog search` shows it, or the first digits of that
+    /// Service: its name, its UUID from `farthing catalog search`, or the first digits of the UUID
     pub service: ServiceName,
-    /// One of `farthing sdk languages`
+    /// Language; `farthing sdk languages` lists them
     #[arg(short, long, value_name = "LANGUAGE")]
     pub language: String,
     /// Folder to write to; created if it does not exist
@@ -46,13 +46,13 @@ pub struct Generate {
     /// Write everything into one file, without tests and metadata
     #[arg(long)]
     pub single_file: bool,
-    /// Name of the package, in place of one made from the service's name
+    /// Name of the package; by default made from the service's name
     #[arg(long, value_name = "NAME")]
     pub package: Option<String>,
-    /// Folder with templates that replace those of the same name
+    /// Folder with templates that replace the built-in ones of the same name
     #[arg(long, value_name = "FOLDER")]
     pub template_dir: Option<PathBuf>,
-    /// Replace existing files that differ
+    /// Overwrite existing files that differ
     #[arg(long)]
     pub force: bool,
 }
@@ -125,7 +125,7 @@ fn templates(folder: &Path) -> Result<BTreeMap<String, String>, Failure> {
                 "{} is too much: at most {TEMPLATES_MAX} templates of {TEMPLATE_BYTES_MAX} bytes",
                 path.display()
             );
-            return Err(Failure::usage(what).next("name a folder that holds nothing else"));
+            return Err(Failure::usage(what).next("choose a folder that contains only templates"));
         }
         let text = fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -144,7 +144,10 @@ fn write(folder: &Path, sdk: &types::sdk::Sdk, force: bool) -> Result<(), Failur
     for file in &sdk.files {
         let relative = Path::new(&file.path);
         if !relative.components().all(|part| matches!(part, Component::Normal(_))) {
-            return Err(Failure::new(Exit::Failure, format!("`{}` is no path below a folder", file.path)));
+            return Err(Failure::new(
+                Exit::Failure,
+                format!("`{}` is not a path inside a folder", file.path),
+            ));
         }
         let path = folder.join(relative);
         let same = match fs::read(&path) {
@@ -153,7 +156,7 @@ fn write(folder: &Path, sdk: &types::sdk::Sdk, force: bool) -> Result<(), Failur
             Err(_) => false,
         };
         if !same && !force {
-            let what = format!("{} is there and differs; nothing was written", path.display());
+            let what = format!("{} exists and differs; nothing was written", path.display());
             return Err(Failure::usage(what).next("choose another --output or add --force"));
         }
         files.push((path, &file.text));

@@ -24,7 +24,7 @@ pub enum Secret {
     List,
     /// Print a secret
     Show {
-        /// The default one unless named
+        /// Name of the secret; the default one if left out
         #[arg(default_value = "default", hide_default_value = true)]
         name: String,
     },
@@ -35,18 +35,18 @@ pub enum Secret {
         #[command(flatten)]
         caps: SecretCaps,
     },
-    /// Change the limits of a secret; anything you do not name stays
+    /// Change the limits of a secret; options you leave out stay as they are
     Limit {
         name: String,
         #[command(flatten)]
         caps: SecretCaps,
-        /// First lift every limit of this secret
+        /// Remove every limit of this secret first
         #[arg(long)]
         reset: bool,
     },
     /// Replace a secret and print the new one; the old one stops working
     Rotate {
-        /// The default one unless named
+        /// Name of the secret; the default one if left out
         #[arg(default_value = "default", hide_default_value = true)]
         name: String,
         /// Do not ask
@@ -65,13 +65,13 @@ pub enum Secret {
 /// All of them within what the node may.
 #[derive(Debug, Args)]
 pub struct SecretCaps {
-    /// The most one call may cost
+    /// Highest price of one call
     #[arg(long, value_name = "USDC")]
     pub per_call: Option<Usdc>,
-    /// The most in a day (UTC)
+    /// Most that may be spent in a day (UTC)
     #[arg(long, value_name = "USDC")]
     pub per_day: Option<Usdc>,
-    /// Only this service: its name, its UUID, or the first digits of that; may be repeated
+    /// Allow only this service: its name, its UUID, or the first digits of the UUID; may be repeated
     #[arg(long = "service", value_name = "SERVICE")]
     pub services: Vec<ServiceName>,
 }
@@ -102,13 +102,13 @@ pub(super) async fn secret(context: &Context, verb: Secret) -> Result<(), Failur
         Secret::Rotate { name, yes } => {
             confirm_end(context, &node, &name, yes).await?;
             let secret = node.ask(endpoint::RotateNamedSecret.of(&name)).await?;
-            output.prose("The old secret is refused from now on.");
+            output.prose("The old secret no longer works.");
             output.data(&secret, |secret| secret.secret.clone())
         }
         Secret::Revoke { name, yes } => {
             confirm_end(context, &node, &name, yes).await?;
             let last = node.ask(endpoint::RevokeSecret.of(&name)).await?;
-            output.prose("The secret is refused from now on.");
+            output.prose("The secret no longer works.");
             output.data(&last, |last| list(std::slice::from_ref(last)))
         }
     }
@@ -122,9 +122,9 @@ async fn confirm_end(context: &Context, node: &ControlClient, name: &str, yes: b
     let all = node.ask(endpoint::Secrets).await?;
     let Some(found) = all.iter().find(|secret| secret.name == name) else { return Ok(()) };
     let used = found.last_used_secs.map_or_else(|| "never".to_owned(), clock::date);
-    context
-        .output
-        .confirm(&format!("End the secret {name}, last used: {used}? Programs that have it are refused."))
+    context.output.confirm(&format!(
+        "Replace or revoke the secret {name} (last used: {used})? Programs that use it stop working."
+    ))
 }
 
 async fn find(node: &ControlClient, name: &str) -> Result<SecretShown, Failure> {

@@ -24,6 +24,6 @@ pub(super) fn man(context: &Context, arguments: &Man) -> Result<(), Failure> {
     };
     clap_mangen::generate_to(Cli::command(), folder).map_err(|error| {
         Failure::usage(format!("{} cannot be written ({error})", folder.display()))
-            .next("name a folder that is there")
+            .next("choose an existing folder")
     })
 }

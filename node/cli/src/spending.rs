@@ -18,26 +18,26 @@ use farthing_protocol::Usdc;
 
 #[derive(Debug, Subcommand)]
 pub enum Spending {
-    /// Show the limits, what was spent today, and whether spending is stopped
+    /// Show the limits, today's spending, and whether spending is stopped
     Show,
-    /// Stop buying, also after restarts; selling and settling go on
+    /// Stop buying, also after restarts; selling and settling continue
     Stop,
     /// Allow spending again
     Resume,
-    /// Change the limits while the node runs; they replace those of [spending] until --reset
+    /// Change the limits while the node runs; they replace the limits in [spending] until --reset
     Limits(NewLimits),
-    /// Accept a price for all calls of a service; a single call can name its own in max_price
+    /// Accept a higher price for all calls of a service; a single call can use max_price instead
     Accept {
-        /// Its name, its UUID, or the first digits of that
+        /// Service: its name, its UUID, or the first digits of the UUID
         #[arg(value_name = "SERVICE")]
         service: ServiceName,
-        /// The present price, or more
+        /// Current price, or a higher one
         #[arg(long, value_name = "USDC")]
         up_to: Usdc,
     },
-    /// List services that fail often or whose answers break their description, or set the rule for one of them
+    /// List services that fail often or whose answers do not match their description, or set the rule for one of them
     Flagged {
-        /// Its name, its UUID, or the first digits of that
+        /// Service: its name, its UUID, or the first digits of the UUID
         #[arg(value_name = "SERVICE", requires = "rule")]
         service: Option<ServiceName>,
         /// Rule for its calls while it is flagged
@@ -48,7 +48,7 @@ pub enum Spending {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum FlagRuleArg {
-    /// Buy its calls, with a warning
+    /// Buy its calls and show a warning
     Warn,
     /// Buy only a trial call now and then
     Stop,
@@ -59,16 +59,16 @@ pub enum FlagRuleArg {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
 pub struct NewLimits {
-    /// The most one call may cost
+    /// Highest price of one call
     #[arg(long, value_name = "USDC")]
     pub per_call: Option<Usdc>,
-    /// The most this node spends in a day (UTC)
+    /// Most this node may spend in a day (UTC)
     #[arg(long, value_name = "USDC")]
     pub per_day: Option<Usdc>,
-    /// The most the holder of one secret spends in a day (UTC)
+    /// Most that may be spent with one secret in a day (UTC)
     #[arg(long, value_name = "USDC")]
     pub per_secret_day: Option<Usdc>,
-    /// Return to the configuration's values first
+    /// Go back to the configured values first
     #[arg(long)]
     pub reset: bool,
 }
@@ -83,8 +83,9 @@ pub(super) async fn spending(context: &Context, verb: Spending) -> Result<(), Fa
             let names: Vec<_> = node.ask(endpoint::Secrets).await?.into_iter().map(|one| one.name).collect();
             let backups = if node.ask(endpoint::AutomaticBackups).await?.on { "on" } else { "off" };
             context.output.prose(&format!(
-                "Programs may buy with these secrets: {}. Automatic backups are {backups}. After a restore these, the \
-                 limits and the passphrase of automatic backups are the backup's: end what you had ended since.",
+                "Programs may buy with these secrets: {}. Daily backups are {backups}. If you restored a backup, the \
+                 secrets, the limits and the passphrase for daily backups are as they were in it: revoke again what \
+                 you had revoked since.",
                 names.join(", ")
             ));
             state
@@ -126,7 +127,8 @@ fn flagged_text(flagged: &FlaggedServices) -> String {
         return format!("No service is flagged. (spending.flagged is {})", flagged.rule);
     }
     let rows = flagged.services.iter().map(|one| {
-        let rule = one.own_rule.map_or_else(|| flagged.rule.to_string(), |own| format!("{own} (your word)"));
+        let rule =
+            one.own_rule.map_or_else(|| flagged.rule.to_string(), |own| format!("{own} (your choice)"));
         let words = one.flag.as_ref().map_or("not flagged", |flag| &flag.words);
         [one.service.to_string(), rule, one_line(words)]
     });

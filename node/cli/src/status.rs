@@ -53,6 +53,7 @@ fn text(status: &Status) -> String {
         ("Gateway", status.gateway_url.clone()),
         ("Network", format!("{}, peers: {}", status.network, status.peers)),
         ("Addresses", format!("{} ({})", status.addresses.join(" "), status.reach)),
+        ("Rendezvous", status.rendezvous.clone()),
         ("Chain", format!("{} ({}), {head}", chain.name, chain.chain_id)),
         ("USDC", amount(status.balance.usdc.map(|usdc| usdc.to_string()), "USDC") + money),
         ("ETH", amount(status.balance.eth.map(|eth| eth.to_string()), "ETH")),
@@ -73,8 +74,8 @@ pub(super) async fn doctor(context: &Context) -> Result<(), Failure> {
     if bad.is_empty() {
         return Ok(());
     }
-    let what = format!("not good: {}", bad.join(", "));
-    Err(Failure::told(Exit::Failure, what).next("each check says what mends it"))
+    let what = format!("failed checks: {}", bad.join(", "));
+    Err(Failure::told(Exit::Failure, what).next("each failed check shows what to do"))
 }
 
 fn line(check: &Check) -> String {
@@ -100,7 +101,7 @@ pub(super) async fn audit(context: &Context, with: Option<Address>, offline: boo
     let audit = context.node()?.within(AUDITED_WITHIN).ask(at).await?;
     context.output.data(&audit, audited)?;
     for text in &audit.not_checked {
-        context.output.prose(&format!("Not checked here: {text}."));
+        context.output.prose(&format!("Not checked: {text}."));
     }
     let differences = audit.compared.as_ref().map_or(0, |compared| compared.differences_total);
     if audit.violations_total > 0 {
@@ -109,9 +110,8 @@ pub(super) async fn audit(context: &Context, with: Option<Address>, offline: boo
         return Err(Failure::told(Exit::Failure, told).next(next));
     }
     if differences > 0 {
-        let next =
-            "the receipts are in your ledger: show them to the owner, and close the channel when it insists";
-        let told = format!("the owner's books say something else: {differences} differences");
+        let next = "your ledger has the receipts: show them to the owner, and close the channel if the owner does not agree";
+        let told = format!("the owner's ledger differs from yours: {differences} differences");
         return Err(Failure::told(Exit::Failure, told).next(next));
     }
     Ok(())
@@ -146,7 +146,7 @@ fn audited(audit: &Audit) -> String {
             (
                 "In adjustments",
                 format!(
-                    "{} USDC here, {} USDC there, by the owner's word",
+                    "{} USDC here, {} USDC there as the owner says",
                     compared.adjusted, compared.adjusted_there
                 ),
             ),

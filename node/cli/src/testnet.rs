@@ -14,17 +14,17 @@ use farthing_testnet::{
 
 #[derive(Debug, Subcommand)]
 pub enum Testnet {
-    /// Start a chain, two owners with a service each, a consumer and a web application that buys; runs until Ctrl-C
+    /// Start a chain, two owners with one service each, a consumer and a web application that buys; runs until Ctrl-C
     Up,
-    /// Stop what `testnet up` left running on this machine, from another terminal
+    /// Stop the test network that `testnet up` started on this machine
     Down,
-    /// Run the story of a paid call, then stop everything
+    /// Run a demonstration with paid calls, then stop everything
     Demo {
         /// Write the figures to a file
         #[arg(long, value_name = "FILE")]
         report: Option<PathBuf>,
     },
-    /// Fund nodes that run elsewhere, publish the demo's services, and keep it so
+    /// Fund nodes that already run, publish the demo's services, and keep both so
     Prepare(Prepare),
     /// Exit with 0 if an HTTP server answers; for containers
     Probe {
@@ -42,19 +42,19 @@ pub struct Prepare {
     /// Folder of the nodes' data folders: bootstrap, neighbour, earthquake-owner, planet-owner, consumer
     #[arg(long, value_name = "FOLDER", default_value = "/nodes")]
     pub nodes: PathBuf,
-    /// Where the owner of the earthquake service reaches its server
+    /// Address at which the owner of the earthquake service reaches its server
     #[arg(long, value_name = "URL", default_value = "http://earthquakes:4001")]
     pub earthquakes_url: String,
-    /// Where the owner of the planet service reaches its server
+    /// Address at which the owner of the planet service reaches its server
     #[arg(long, value_name = "URL", default_value = "http://exoplanets:4002")]
     pub planets_url: String,
-    /// Where people reach the consumer's gateway
+    /// Address at which people reach the consumer's gateway
     #[arg(long, value_name = "URL", default_value = "https://localhost:3000")]
     pub gateway_url: String,
-    /// Where people reach the consumer's console
+    /// Address at which people reach the consumer's console
     #[arg(long, value_name = "URL", default_value = "https://localhost:3002/panel")]
     pub panel_url: String,
-    /// Only report whether everything is there
+    /// Only report whether everything is ready
     #[arg(long)]
     pub check: bool,
 }
@@ -67,8 +67,8 @@ pub(super) async fn testnet(context: &Context, verb: Testnet) -> Result<(), Fail
         Testnet::Up => demo::up().await?,
         Testnet::Down => {
             let said = match down::down().await? {
-                0 => "No test network of yours runs on this machine. One in containers ends with \
-                      `docker compose -f deploy/compose.testnet.yaml down -v`."
+                0 => "No test network of yours runs on this machine. To stop one in containers, use `docker compose -f \
+                      deploy/compose.testnet.yaml down -v`."
                     .to_owned(),
                 1 => "The test network has stopped.".to_owned(),
                 ended => format!("{ended} test networks have stopped."),
@@ -107,8 +107,8 @@ fn refuse_settings(context: &Context) -> Result<(), Failure> {
     ];
     let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) else { return Ok(()) };
     let text = format!(
-        "a test network does not take {option}: its nodes live in temporary folders of their own, with settings of \
-         their own, which `testnet up` prints"
+        "a test network does not take {option}: its nodes use temporary folders and their own settings, which `testnet \
+         up` prints"
     );
     Err(Failure::usage(text).next("leave it out"))
 }

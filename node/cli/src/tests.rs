@@ -1,10 +1,19 @@
 //! The promises of the command line that need no node.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use axum::http::StatusCode;
 use clap::{CommandFactory, ValueEnum, error::ErrorKind};
-use farthing_control::{ControlError, types::Problem};
+use farthing_config::{ConfigError, ConfigProblem};
+use farthing_control::{
+    ControlError,
+    types::{Problem, SettingOrigin},
+};
+use farthing_os::lock::DataFolderError;
+use farthing_serve::tls::TlsError;
 
 use super::*;
 
@@ -13,6 +22,13 @@ mod documents;
 #[test]
 fn the_definition_of_the_command_line_is_consistent() {
     Cli::command().debug_assert();
+}
+
+#[test]
+fn a_certificate_that_finds_no_room_says_what_to_do() {
+    let full = TlsError::Io { path: "tls/own-name".into(), source: io::ErrorKind::StorageFull.into() };
+    let failure = Failure::from(anyhow::Error::from(full));
+    assert!(failure.to_string().ends_with("; free some disk space, then try again"), "{failure}");
 }
 
 #[test]
@@ -67,6 +83,12 @@ fn what_is_wrong_on_the_command_line_is_found_before_anything_is_done() {
         ("farthing secret revoke old --yes".to_owned(), true),
         ("farthing secret rotate --yes".to_owned(), true),
         ("farthing console reset-password --yes".to_owned(), true),
+        ("farthing mcp --secret agent".to_owned(), true),
+        ("farthing mcp install cursor --secret agent".to_owned(), true),
+        ("farthing mcp install vscode --print".to_owned(), true),
+        ("farthing mcp install claude-desktop --write".to_owned(), true),
+        ("farthing mcp install claude-desktop --write --print".to_owned(), false),
+        ("farthing mcp install emacs".to_owned(), false),
         ("farthing".to_owned(), false),
     ] {
         assert_eq!(Cli::try_parse_from(line.split(' ')).is_ok(), right, "{line}");
@@ -163,6 +185,7 @@ fn exit_codes_tell_scripts_what_kind_of_failure_it_was() {
         ("", 502, Exit::Unreachable),
         ("owner-unreachable", 502, Exit::Unreachable),
         ("upstream-failed", 502, Exit::Upstream),
+        ("answer-too-large", 502, Exit::Upstream),
         ("bad-answer", 502, Exit::Upstream),
         ("chain-unreachable", 503, Exit::Unreachable),
         ("owner-unavailable", 503, Exit::Failure),
@@ -195,10 +218,7 @@ fn a_command_whose_node_stopped_may_have_been_done() {
     ] {
         let failure = Failure::from(ControlError::BrokenOff { is_command });
         let told = failure.to_string();
-        assert!(
-            told.starts_with("the node stopped before it had answered; ") && told.contains(words),
-            "{told}"
-        );
+        assert!(told.starts_with("the node stopped before it answered; ") && told.contains(words), "{told}");
         assert!(!told.contains("version"), "{told}");
         assert_eq!((failure.exit, failure.object()["error"]["code"].as_str()), (exit, Some(code)));
     }
@@ -220,8 +240,8 @@ fn a_failure_is_the_same_object_whatever_failed() {
             Failure::of_command_line(&line),
             serde_json::json!({
                 "code": "usage",
-                "message": "invalid value '' for '<SERVICE>': name the service: its id, the first digits of that, \
-                            or its name",
+                "message": "invalid value '' for '<SERVICE>': name the service by its name, its id, or the first \
+                            digits of the id",
                 "next": "For more information, try '--help'.",
             }),
         ),
@@ -237,7 +257,48 @@ async fn a_command_without_a_node_ends_with_unreachable_and_the_next_step() {
     let cli = Cli::try_parse_from(["farthing", "status", "--data", data]).unwrap();
     let failure = execute(cli, Arc::new(Log::silent())).await.unwrap_err();
     assert_eq!(failure.exit, Exit::Unreachable);
-    assert!(failure.to_string().contains("farthing run"), "{failure}");
+    assert!(failure.to_string().contains(&format!("`farthing run --data {data}`")), "{failure}");
     let cli = Cli::try_parse_from(["farthing", "status", "--data", data, "--set", "nothing.at=all"]).unwrap();
     assert_eq!(execute(cli, Arc::new(Log::silent())).await.unwrap_err().exit, Exit::Usage);
+}
+
+#[tokio::test]
+async fn a_mistake_in_a_settings_file_keeps_nobody_from_stopping_the_spending() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().to_str().unwrap();
+    for file in ["farthing.toml", "settings.toml"] {
+        for text in ["[spending]\nper_dya = \"1.00\"\n", "this is no TOML"] {
+            std::fs::write(folder.path().join(file), text).unwrap();
+            let of = |words: [&str; 2]| {
+                let line = ["farthing", words[0], words[1], "--data", data];
+                execute(Cli::try_parse_from(line).unwrap(), Arc::new(Log::silent()))
+            };
+            let stop = of(["spending", "stop"]).await.unwrap_err();
+            assert_eq!(stop.exit, Exit::Unreachable, "the running node is asked: {stop}");
+            let check = of(["config", "check"]).await.unwrap_err();
+            assert_eq!(check.exit, Exit::Usage, "{check}");
+        }
+    }
+}
+
+#[test]
+fn a_folder_of_another_user_ends_with_the_code_for_that() {
+    let denied = |is_denied| {
+        Failure::from(ConfigError(vec![ConfigProblem {
+            origin: SettingOrigin::File("/srv/node/farthing.toml".into()),
+            name: "file".to_owned(),
+            what: "cannot be read".to_owned(),
+            is_denied,
+        }]))
+    };
+    assert_eq!((denied(true).exit, denied(false).exit), (Exit::Authentication, Exit::Usage));
+    let foreign = || DataFolderError::Foreign { path: "/srv/node".into(), user: 7, next: String::new() };
+    assert_eq!(Failure::from(foreign()).exit, Exit::Authentication);
+    assert_eq!(Failure::from(anyhow::Error::from(foreign())).exit, Exit::Authentication);
+    let not_writable = |kind: io::ErrorKind| {
+        let (path, next) = ("/srv/node".into(), String::new());
+        Failure::from(DataFolderError::NotWritable { path, next, source: kind.into() }).exit
+    };
+    assert_eq!(not_writable(io::ErrorKind::PermissionDenied), Exit::Authentication);
+    assert_eq!(not_writable(io::ErrorKind::ReadOnlyFilesystem), Exit::Failure);
 }

@@ -17,9 +17,9 @@ use super::{
 
 #[derive(Debug, Subcommand)]
 pub enum Tls {
-    /// Print the SHA-256 of the authority's certificate, to compare by eye
+    /// Print the SHA-256 of the authority's certificate, so that you can compare it
     Fingerprint,
-    /// Print the commands that make a machine trust this node; changes nothing by itself
+    /// Print the commands that make a machine trust this node; changes nothing
     Trust,
 }
 
@@ -51,14 +51,14 @@ pub(super) fn tls(context: &Context, verb: &Tls) -> Result<(), Failure> {
         Tls::Fingerprint => context.output.data(&found.fingerprint, Clone::clone),
         Tls::Trust if is_ours => {
             context.output.prose(
-                "Nothing was changed. These commands make a machine trust this node; on another machine than this \
-                 one, copy the file there first and compare its SHA-256.\n",
+                "Nothing was changed. These commands make a machine trust this node. For another machine, copy the \
+                 file there first and compare its SHA-256.\n",
             );
             context.output.data(&trust(&found), text)
         }
         Tls::Trust => {
-            let what = "the certificate was issued by an authority of your own choice";
-            Err(Failure::new(Exit::Failure, what).next("trust that one"))
+            let what = "your own certificate authority issued the certificate";
+            Err(Failure::new(Exit::Failure, what).next("trust that authority"))
         }
     }
 }

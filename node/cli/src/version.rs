@@ -40,7 +40,8 @@ pub(super) async fn version(context: &Context) -> Result<(), Failure> {
     context.output.data(&versions, text)?;
     if let Some(running) = other_node(&versions) {
         context.output.prose(&format!(
-            "The node that runs is version {running}. Stop it, and start it again with this program, to have this version run."
+            "The running node is version {running}. To run this version, stop the node and start it again with this \
+             program."
         ));
     }
     Ok(())

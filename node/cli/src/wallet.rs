@@ -27,7 +27,7 @@ pub enum Wallet {
     Balance,
     /// Send USDC or ETH
     Send {
-        /// Wallet that gets it, 0x…
+        /// Wallet to send to, 0x…
         to: Address,
         #[command(flatten)]
         amount: Amount,
@@ -35,26 +35,26 @@ pub enum Wallet {
         #[arg(long)]
         yes: bool,
     },
-    /// Calls bought and served, transactions and settlements, the newest first
+    /// List calls bought and served, transactions and settlements, newest first
     History(History),
-    /// Print the backup phrase; needs no running node
+    /// Print the backup phrase; works without a running node
     Export {
-        /// The encrypted wallet file (Web3 keystore v3) instead
+        /// Print the encrypted wallet file (Web3 keystore v3) instead
         #[arg(long)]
         keystore: bool,
         /// Do not ask
         #[arg(long)]
         yes: bool,
     },
-    /// Make the wallet of a backup phrase in a data folder without a node
+    /// Restore a wallet from its backup phrase into a data folder without a node
     Import {
         /// File with the words; - for standard input
         #[arg(long, value_name = "FILE")]
         phrase_file: PathBuf,
     },
-    /// A settlement with the calls that it paid for
+    /// Show a settlement and the calls it paid for
     Settlement {
-        /// As `history --kind settlement` shows it
+        /// Number from `history --kind settlement`
         number: u64,
     },
 }
@@ -82,7 +82,7 @@ pub(super) async fn wallet(context: &Context, verb: Wallet) -> Result<(), Failur
         Wallet::Balance => {
             let balance = node.ask(endpoint::Wallet).await?;
             if let Some(reason) = &balance.stale {
-                context.output.prose(&format!("USDC and ETH are what was last seen: {reason}."));
+                context.output.prose(&format!("USDC and ETH are the last known amounts: {reason}."));
             }
             context.output.data(&balance, text)
         }
@@ -103,16 +103,17 @@ pub(super) async fn wallet(context: &Context, verb: Wallet) -> Result<(), Failur
 /// A node that was asked and did not answer may have made the transfer, or makes it when it runs again.
 fn unsent(error: ControlError) -> Failure {
     let lost = match error {
-        ControlError::TimedOut(after) => format!("the node did not answer in {} s", after.as_secs()),
+        ControlError::TimedOut(after) => format!("the node did not answer within {} s", after.as_secs()),
         ControlError::BrokenOff { .. } | ControlError::Unreadable(_) => error.to_string(),
         ControlError::NotRunning { .. } | ControlError::NotAllowed { .. } | ControlError::Refused(_) => {
             return error.into();
         }
     };
-    let what =
-        format!("{lost}, so the transfer may have been made, or will be, after a restart of the node too");
+    let what = format!(
+        "{lost}, so the transfer may have been made or may still be made, also after the node restarts"
+    );
     Failure::new(Exit::MayHaveBeenMade, what)
-        .next("look at `farthing wallet history` and `farthing wallet balance` before you send again")
+        .next("check `farthing wallet history` and `farthing wallet balance` before you send again")
 }
 
 fn read_amount(amount: &Amount) -> Result<(SendAmount, String), Failure> {
@@ -125,7 +126,7 @@ fn read_amount(amount: &Amount) -> Result<(SendAmount, String), Failure> {
 
 fn text(balance: &WalletBalance) -> String {
     let known =
-        |text: Option<String>| text.unwrap_or_else(|| "unknown; the chain has not told it yet".into());
+        |text: Option<String>| text.unwrap_or_else(|| "unknown; the chain has not answered yet".into());
     pairs([
         ("Address", balance.address.to_string()),
         ("USDC", known(balance.usdc.map(|usdc| usdc.to_string()))),

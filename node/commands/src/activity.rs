@@ -4,7 +4,7 @@
 //! and at most every few seconds: a page shows what was there last and never waits for the count.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -13,14 +13,14 @@ use axum::{
     Json,
     extract::{Query, State},
 };
-use farthing_control::types::{Activity, BoughtCall, DayFigures, Figures, Measured};
-use farthing_ledger::{Ledger, LedgerError, Purchase, PurchaseEnd, day_of};
+use farthing_control::types::{Activity, BoughtCall, CallOutcome, DayFigures, Figures, Measured};
+use farthing_ledger::{Ledger, LedgerError, Promise, Purchase, PurchaseEnd, Timing, day_of};
 use farthing_node::{
     handles::Handles,
-    history::{ServiceNames, served_call},
+    history::{ServiceNames, outcome_of_purchase, served_call, status_and_reason},
 };
 use farthing_os::clock;
-use farthing_protocol::ServiceId;
+use farthing_protocol::{CallId, ServiceId, Usdc};
 use farthing_shared::disk::aside;
 use parking_lot::Mutex;
 use serde::Deserialize;
@@ -45,16 +45,48 @@ async fn activity(State(node): State<Handles>, Query(listed): Query<Listed>) -> 
     let limit = listed.limit.unwrap_or(LISTED_DEFAULT).min(LISTED_MAX);
     let (purchases, served) = (node.ledger.purchases(limit)?, node.ledger.served_calls(limit)?);
     let names = node.history().names();
+    let open = undecided(&node.ledger, &node.consumer.undecided_calls())?;
+    let open = open.iter().take(limit).map(|promise| promised(promise, &names));
     Ok(Json(Activity {
-        bought: purchases.iter().map(|purchase| bought(purchase, &names)).collect(),
+        bought: open.chain(purchases.iter().map(|purchase| bought(purchase, &names))).collect(),
         served: served.iter().map(|row| served_call(row, &names)).collect(),
     }))
 }
 
+/// Promises of the calls `of` these ids, the newest first. Others are under way: somebody waits for them.
+fn undecided(ledger: &Ledger, of: &HashSet<CallId>) -> Result<Vec<Promise>, LedgerError> {
+    if of.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut promises = ledger.unresolved()?;
+    promises.retain(|promise| of.contains(&promise.request.call_id));
+    promises.sort_by_key(|promise| std::cmp::Reverse(promise.time_secs));
+    Ok(promises)
+}
+
+fn promised(promise: &Promise, names: &ServiceNames) -> BoughtCall {
+    let request = &promise.request;
+    BoughtCall {
+        call_id: request.call_id.into(),
+        service: request.service.into(),
+        name: names.of(request.service),
+        owner: promise.owner.into(),
+        operation: format!("{} {}", request.method, request.path),
+        time_secs: promise.time_secs,
+        outcome: CallOutcome::Undecided,
+        status: None,
+        reason: None,
+        charged: Usdc::ZERO.into(),
+        total_us: 0,
+        owner_us: 0,
+        upstream_us: 0,
+    }
+}
+
 fn bought(purchase: &Purchase, names: &ServiceNames) -> BoughtCall {
-    let (timing, reason) = match &purchase.end {
-        PurchaseEnd::Acknowledged { timing, .. } => (*timing, None),
-        PurchaseEnd::Released { reason, .. } => (farthing_ledger::Timing::default(), Some(reason.clone())),
+    let timing = match &purchase.end {
+        PurchaseEnd::Acknowledged { timing, .. } => *timing,
+        PurchaseEnd::Released { .. } => Timing::default(),
     };
     BoughtCall {
         call_id: purchase.call_id.into(),
@@ -63,8 +95,9 @@ fn bought(purchase: &Purchase, names: &ServiceNames) -> BoughtCall {
         owner: purchase.owner.into(),
         operation: format!("{} {}", purchase.method, purchase.path),
         time_secs: purchase.promised_secs,
+        outcome: outcome_of_purchase(&purchase.end),
         status: purchase.end.status(),
-        reason,
+        reason: status_and_reason(&purchase.end).1,
         charged: purchase.charged.into(),
         total_us: timing.total_us,
         owner_us: timing.owner_us,
@@ -172,9 +205,8 @@ fn median(mut values: Vec<u64>) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use farthing_ledger::Timing;
     use farthing_protocol::{
-        Address, CallId, ChannelId, Outcome, Receipt, Signature, Usdc,
+        Address, ChannelId, Outcome, Receipt, Signature,
         call::{ChargePolicy, Method},
     };
 

@@ -21,10 +21,10 @@ use farthing_shared::disk::aside;
 use super::{Failed, Reply};
 
 /// The note on what a node cannot check from anything it reads.
-const BEYOND: &str = "M1: the sum of all balances is the chain's to say; the contract's own tests show it";
-const WITHOUT_OWNER: &str = "X1, M4 over both sides, and O3 as a payer sees it: the other side's books; \
-     `farthing audit --with <owner>` compares them";
-const OFFLINE: &str = "M2, and M3 in the contract: the chain was not to be asked";
+const BEYOND: &str = "M1: only the chain knows the sum of all balances; the contract's own tests check it";
+const WITHOUT_OWNER: &str = "X1, M4 for both sides, and O3 as a payer sees it: these need the other side's ledger; \
+                             compare with `farthing audit --with <owner>`";
+const OFFLINE: &str = "M2, and M3 in the contract: the chain was not asked because of --offline";
 
 /// Everything that the ledger shows; with the signatures where it may take longer.
 pub(super) async fn full_audit(
@@ -32,6 +32,8 @@ pub(super) async fn full_audit(
     with_signatures: bool,
 ) -> Result<farthing_ledger::Audit, LedgerError> {
     let (ledger, domain) = (node.ledger.clone(), node.chain.domain());
+    // The end of a call that was just answered is on its way there.
+    ledger.catch_up().await;
     aside(move || ledger.audit(with_signatures.then_some(&domain))).await
 }
 
@@ -55,7 +57,7 @@ async fn audit(
     };
     if audit.days_of_unknown_limits > 0 {
         told.not_checked.push(format!(
-            "C2 on {}: what the limits then allowed was not noted yet",
+            "C2 on {}: the limits of those days are not on record",
             counted(audit.days_of_unknown_limits, "day")
         ));
     }
@@ -84,7 +86,8 @@ async fn check_contract(node: &Handles, told: &mut Audit) -> Result<(), Failed> 
         checked;
     if left_out > 0 {
         let text = format!(
-            "M2, and M3 in the contract, of {}: of another contract or token than the settings name, or too many",
+            "M2, and M3 in the contract, of {}: they use another contract or token than the settings, or there are too \
+             many",
             counted(left_out, "channel")
         );
         told.not_checked.push(text);
@@ -100,7 +103,7 @@ async fn compare(node: &Handles, owner: Address) -> Result<Compared, Failed> {
     let compared = node.consumer.compare_books_with(owner).await.map_err(|error| match error {
         BooksError::Ledger(error) => Failed::from(error),
         error => {
-            let detail = format!("the books of {owner} could not be compared: {error}");
+            let detail = format!("the ledger of {owner} could not be compared: {error}");
             Failed::new(StatusCode::BAD_GATEWAY, &detail, error.next_step())
         }
     })?;

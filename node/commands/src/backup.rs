@@ -63,7 +63,7 @@ pub(super) async fn read(backups: &Backups, name: &str) -> Result<Vec<u8>, Faile
     });
     bytes.await?.ok_or_else(|| {
         let next = "`farthing backup list` shows them.";
-        Failed::new(StatusCode::NOT_FOUND, &"there is no backup of that name", next)
+        Failed::new(StatusCode::NOT_FOUND, &"there is no backup with that name", next)
     })
 }
 
@@ -113,8 +113,9 @@ async fn phrase_of(node: &Handles) -> Result<SecretText, Failed> {
     let opening = move || Wallet::open(&config.node.data_dir, config.wallet.passphrase.as_ref());
     let wallet = aside(opening).await?;
     wallet.phrase().cloned().ok_or_else(|| {
-        let detail = "this wallet came without a phrase";
-        let next = "Make a backup file; `farthing wallet export --keystore` prints the wallet's own.";
+        let detail = "this wallet has no phrase because it came from a keystore file";
+        let next =
+            "Make a backup instead, or print the wallet's file with `farthing wallet export --keystore`.";
         Failed::new(StatusCode::CONFLICT, &detail, next)
     })
 }
@@ -128,8 +129,9 @@ async fn check_phrase(State(node): State<Handles>, Json(request): Json<PhraseChe
         own.is_some_and(|own| own.eq_ignore_ascii_case(word.trim()))
     };
     if request.words.is_empty() || !request.words.iter().all(is_right) {
-        let detail = "not all of these words are those of the wallet at these places";
-        let next = "Look at what you wrote down, and at the numbers; show the phrase again if it is wrong.";
+        let detail = "some of these words are not at these positions in the wallet's phrase";
+        let next = "Compare the words and their numbers with what you wrote down; if it is wrong, show the phrase \
+                    again.";
         return Err(Failed::new(StatusCode::BAD_REQUEST, &detail, next));
     }
     backup::note_phrase_written_down(&node.ledger).await?;

@@ -1,23 +1,34 @@
 //! The services of the network: search, show, documents, samples.
 
+mod scope;
+
+use std::sync::Arc;
+
 use axum::{
     Json,
     extract::{Path, Query, State},
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
-use farthing_bridge::form;
+use farthing_bridge::{
+    description::{ApiDescription, Operation},
+    form, outline,
+};
 use farthing_catalog as store;
 use farthing_control::types::{
     CallForm, CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSamples, CatalogService,
-    CatalogSort, CatalogState, Count, Counts, KindCount, LookAlike, NamedService, PriceCount, Text,
-    VersionNote,
+    CatalogSort, CatalogState, Count, Counts, KindCount, LookAlike, NamedService, OperationReference,
+    PriceCount, Text, VersionNote,
 };
-use farthing_discovery::{Asker, CatalogError, Queuer, documents, method_of, time_of};
+use farthing_discovery::{
+    Asker, CatalogError, KnownService, Queuer, Searched,
+    documents::{self, WritingFailed},
+    method_of, time_of,
+};
 use farthing_gateway::services::address;
 use farthing_node::handles::Handles;
 use farthing_owner::samples;
-use farthing_protocol::{Listing, ServiceId, call::Method, listing::ServiceKind};
+use farthing_protocol::{Listing, ServiceId, Usdc, call::Method, listing::ServiceKind};
 use serde::Deserialize;
 
 use super::{
@@ -51,7 +62,7 @@ async fn search(State(node): State<Handles>, Json(query): Json<CatalogQuery>) ->
         offset,
         limit: Some(query.limit.unwrap_or(LIMIT_DEFAULT)),
     };
-    let page = node.catalog.search(query).await?;
+    let Searched { page, scope } = node.catalog.search(query).await?;
     let facets = page.facets;
     Ok(Json(CatalogPage {
         total: page.total,
@@ -81,6 +92,7 @@ async fn search(State(node): State<Handles>, Json(query): Json<CatalogQuery>) ->
             online: facets.online,
             samples: facets.samples,
         },
+        scope: scope.as_ref().map(scope::shown),
     }))
 }
 
@@ -165,34 +177,82 @@ async fn form(
     Path(id): Path<Text<ServiceId>>,
     Query(wanted): Query<OperationQuery>,
 ) -> Reply<CallForm> {
-    let known = node.catalog.newest(id.0, &Asker::USER).await?;
-    let mut operations = known.operations().enumerate();
-    let found = operations
-        .find(|(_, (operation, _))| method_of(operation) == wanted.method.0 && operation.path == wanted.path);
-    let Some((index, (operation, price))) = found else {
-        let detail = format!("the service has no operation {} at that path", wanted.method);
-        return Err(Failed::new(
-            StatusCode::NOT_FOUND,
-            &detail,
-            "`farthing catalog show` lists its operations.",
-        ));
+    let found = FoundOperation::of(&node, id.0, &wanted).await?;
+    let form = written(&node, &found, form::of).await?;
+    Ok(Json(CallForm { form, ..found.call }))
+}
+
+answer!(CatalogReference: reference);
+async fn reference(
+    State(node): State<Handles>,
+    Path(id): Path<Text<ServiceId>>,
+    Query(wanted): Query<OperationQuery>,
+) -> Reply<OperationReference> {
+    let found = FoundOperation::of(&node, id.0, &wanted).await?;
+    let both = |description: &ApiDescription, operation: &Operation| {
+        (form::of(description, operation), outline::of(description, operation))
     };
-    let shown = CallForm {
-        method: wanted.method,
-        path: operation.path.clone(),
-        price: price.into(),
-        summary: operation.summary.clone(),
-        description: operation.description.clone(),
-        deprecated: operation.deprecated,
-        timeout_secs: time_of(operation).map(|time| time.as_secs()),
-        form: form::Form::default(),
-    };
-    let of_known = known.clone();
-    let form = node.catalog.in_turn(Queuer::User, move || {
-        let description = of_known.api().description();
-        form::of(description, &description.operations[index])
-    });
-    Ok(Json(CallForm { form: form.await?, ..shown }))
+    let (form, outline) = written(&node, &found, both).await?;
+    Ok(Json(OperationReference { call: CallForm { form, ..found.call }, outline }))
+}
+
+/// Writes something of an operation, in its turn.
+async fn written<T: Send + 'static>(
+    node: &Handles,
+    found: &FoundOperation,
+    write: impl FnOnce(&ApiDescription, &Operation) -> T + Send + 'static,
+) -> Result<T, WritingFailed> {
+    let (known, index) = (found.known.clone(), found.index);
+    node.catalog
+        .in_turn(Queuer::User, move || {
+            let description = known.api().description();
+            write(description, &description.operations[index])
+        })
+        .await
+}
+
+/// An operation of a service of the network.
+struct FoundOperation {
+    known: Arc<KnownService>,
+    index: usize,
+    /// Its form has no fields yet.
+    call: CallForm,
+}
+
+impl FoundOperation {
+    async fn of(node: &Handles, id: ServiceId, wanted: &OperationQuery) -> Result<Self, Failed> {
+        let known = node.catalog.newest(id, &Asker::USER).await?;
+        let mut operations = known.operations().enumerate();
+        let found = operations.find(|(_, (operation, _))| {
+            method_of(operation) == wanted.method.0 && operation.path == wanted.path
+        });
+        let Some((index, (operation, price))) = found else {
+            let detail = format!("the service has no operation {} at that path", wanted.method);
+            return Err(Failed::new(
+                StatusCode::NOT_FOUND,
+                &detail,
+                "`farthing catalog show` lists its operations.",
+            ));
+        };
+        let call = CallForm {
+            method: method_of(operation).into(),
+            path: operation.path.clone(),
+            price: price.into(),
+            deposit: deposit(node, known.listing(), price).map(Into::into),
+            summary: operation.summary.clone(),
+            description: operation.description.clone(),
+            deprecated: operation.deprecated,
+            timeout_secs: time_of(operation).map(|time| time.as_secs()),
+            form: form::Form::default(),
+        };
+        Ok(Self { known: known.clone(), index, call })
+    }
+}
+
+/// The deposit that a call of the service at `price` makes first.
+fn deposit(node: &Handles, listing: &Listing, price: Usdc) -> Option<Usdc> {
+    let accept = node.consumer.choose(&listing.accepts, listing.owner).ok()?;
+    if price.is_zero() { None } else { node.funding.deposit_before(accept, price) }
 }
 
 fn shown(

@@ -1,12 +1,11 @@
 //! The channel contract on this node's chain: whether it is there, what it would cost to put it there, and doing so.
 
-use axum::{Json, extract::State, http::StatusCode};
-use farthing_chain::{ChainError, ContractCode};
+use axum::{Json, extract::State};
+use farthing_chain::ContractCode;
 use farthing_control::types::{ContractShown, ContractState, Deployed, DeploymentCost, Eth};
-use farthing_node::handles::Handles;
-use farthing_shared::chain_view;
+use farthing_node::{deployment, handles::Handles};
 
-use super::{Failed, Reply};
+use super::Reply;
 
 answer!(Contract: contract);
 async fn contract(State(node): State<Handles>) -> Reply<ContractShown> {
@@ -30,7 +29,7 @@ async fn contract(State(node): State<Handles>) -> Reply<ContractShown> {
 
 answer!(DeploymentCost: cost);
 async fn cost(State(node): State<Handles>) -> Reply<DeploymentCost> {
-    let cost = node.chain.deployment_cost().await.map_err(|error| undeployed(&node, error))?;
+    let cost = deployment::cost(&node.chain).await?;
     Ok(Json(DeploymentCost {
         gas: cost.gas,
         cost: Eth { wei: cost.cost_wei }.into(),
@@ -41,21 +40,11 @@ async fn cost(State(node): State<Handles>) -> Reply<DeploymentCost> {
 
 answer!(DeployContract: deploy);
 async fn deploy(State(node): State<Handles>) -> Reply<Deployed> {
-    let report = node.chain.deploy_contract().await.map_err(|error| undeployed(&node, error))?;
+    let report = deployment::deploy(&node.chain).await?;
     Ok(Json(Deployed {
         contract: node.chain.spec().contract.into(),
         transaction: report.tx_hash.map(|hash| hash.to_string()),
         block: report.tx_hash.map(|_| report.block),
         paid: Eth { wei: report.fee_wei }.into(),
     }))
-}
-
-/// A wallet without ETH on a testnet is told where that comes from.
-fn undeployed(node: &Handles, error: ChainError) -> Failed {
-    match (&error, chain_view::faucets(node.chain.spec().kind)) {
-        (ChainError::InsufficientEth { .. }, Some(faucets)) => {
-            Failed::new(StatusCode::PAYMENT_REQUIRED, &error, faucets)
-        }
-        _ => error.into(),
-    }
 }

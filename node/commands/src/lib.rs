@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Instant};
 
 use axum::{
     Json, Router,
-    extract::{DefaultBodyLimit, FromRef, State},
+    extract::{DefaultBodyLimit, FromRef, Path, State},
     http::{HeaderMap, StatusCode},
     response::{IntoResponse, Response},
 };
@@ -25,9 +25,11 @@ use farthing_ledger::LedgerError;
 use farthing_network::CallFailure;
 use farthing_node::{
     consumer::{BuyError, spending::Grant, trust::NotResumed},
+    deployment::DeploymentError,
     handles::Handles,
     secrets::DEFAULT_SECRET,
     settlement::SettlementError,
+    transfers::TransferError,
 };
 use farthing_os::clock;
 use farthing_owner::{intake::IntakeError, publish::PublishError, registry::RegistryError};
@@ -65,6 +67,7 @@ mod activity;
 mod alerts;
 mod audit;
 mod backup;
+mod calls;
 mod catalog;
 mod contract;
 mod flagged;
@@ -75,6 +78,7 @@ mod logs;
 mod money;
 mod openapi;
 mod reach;
+mod saved;
 mod sdk;
 mod secrets;
 mod services;
@@ -123,6 +127,19 @@ async fn call(State(node): State<Handles>, headers: HeaderMap, body: Bytes) -> R
     farthing_gateway::answer(&gateway, grant, &gateway.url, &headers, &body, Instant::now()).await
 }
 
+answer!(CallWithSecret: call_with_secret);
+/// The same call as at port 3000 with this secret; the socket's permissions stand for its text.
+async fn call_with_secret(
+    State(node): State<Handles>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, Failed> {
+    let gateway = Gateway::of(&node);
+    let grant = Arc::new(node.secrets.grant_named(&name)?);
+    Ok(farthing_gateway::answer(&gateway, grant, &gateway.url, &headers, &body, Instant::now()).await)
+}
+
 answer!(Peers: peers);
 async fn peers(State(node): State<Handles>) -> Json<Vec<Peer>> {
     let peers = node.network.peers().await;
@@ -150,9 +167,9 @@ async fn ping(State(node): State<Handles>, Json(request): Json<PingRequest>) -> 
     let unreachable = |error: CallFailure| {
         let reason = match error {
             CallFailure::NeverStarted(reason) => reason.to_string(),
-            CallFailure::Unknown(reason) => format!("{wallet} is connected and did not answer: {reason}"),
+            CallFailure::Unknown(reason) => format!("{wallet} is connected but did not answer: {reason}"),
         };
-        Failed::new(StatusCode::BAD_GATEWAY, &reason, "`farthing net lookup` shows where it was looked for.")
+        Failed::new(StatusCode::BAD_GATEWAY, &reason, "`farthing net lookup` shows each step of the look-up.")
     };
     let rtt = node.network.ping(wallet).await.map_err(unreachable)?;
     let peer = node.network.peers().await.into_iter().find(|peer| peer.address == wallet);
@@ -221,6 +238,13 @@ impl Failed {
         self.0.next = Some(next);
         self
     }
+
+    /// Of a command that may have been carried out, or may be yet.
+    fn may_have_been_made(detail: &impl ToString, next: &str) -> Self {
+        let mut failed = Self::new(StatusCode::GATEWAY_TIMEOUT, detail, next);
+        failed.0.kind = ProblemName::MayHaveBeenMade.kind();
+        failed
+    }
 }
 
 impl IntoResponse for Failed {
@@ -278,13 +302,34 @@ impl From<SettlementError> for Failed {
             | SettlementError::NotBrought { .. }
             | SettlementError::ShuttingDown
             | SettlementError::Ledger(_) => StatusCode::SERVICE_UNAVAILABLE,
-            SettlementError::LetGo => {
-                let mut failed = Self::new(StatusCode::GATEWAY_TIMEOUT, &error, error.next_step());
-                failed.0.kind = ProblemName::MayHaveBeenMade.kind();
-                return failed;
-            }
+            SettlementError::LetGo => return Self::may_have_been_made(&error, error.next_step()),
         };
         Self::new(status, &error, error.next_step())
+    }
+}
+
+impl From<TransferError> for Failed {
+    fn from(error: TransferError) -> Self {
+        let next = error.next_step();
+        match error {
+            TransferError::MayHaveBeenMade(error) => Self::may_have_been_made(&error, &next),
+            TransferError::NotMade(error) => {
+                let mut failed = Self::from(error);
+                failed.0.next = Some(sentence(&next));
+                failed
+            }
+        }
+    }
+}
+
+impl From<DeploymentError> for Failed {
+    fn from(error: DeploymentError) -> Self {
+        match error {
+            DeploymentError::TestEthMissing { .. } => {
+                Self::new(StatusCode::PAYMENT_REQUIRED, &error, error.next_step())
+            }
+            DeploymentError::Chain(error) => error.into(),
+        }
     }
 }
 
@@ -306,6 +351,24 @@ mod tests {
         let (chain, reason) = ("base".to_owned(), "timed out".to_owned());
         let Failed(problem) = ChainError::Unreachable { chain, reason }.into();
         assert_eq!(problem.detail, "no endpoint of base answers: timed out");
-        assert!(problem.next.unwrap().starts_with("Check the connection, or name another endpoint"));
+        assert!(problem.next.unwrap().starts_with("Check the connection, or set another endpoint"));
+    }
+
+    #[test]
+    fn a_transfer_that_may_have_been_made_is_told_as_such_and_no_other() {
+        let refused = |error: ChainError| {
+            let Failed(problem) = TransferError::from(error).into();
+            let next = problem.next.clone().unwrap();
+            (problem.status, problem.is(ProblemName::MayHaveBeenMade), next)
+        };
+        let (status, may_be, next) =
+            refused(ChainError::UnderWay { what: "the transfer", hashes: Vec::new() });
+        assert_eq!((status, may_be), (504, true));
+        assert!(next.ends_with("a second transfer costs money again."), "{next}");
+        let (status, may_be, next) = refused(ChainError::Stopped);
+        assert_eq!((status, may_be), (503, false));
+        assert_eq!(next, "Nothing was sent. Repeat it when the node runs again.");
+        let (status, may_be, _) = refused(ChainError::Invalid("a transfer of nothing".to_owned()));
+        assert_eq!((status, may_be), (400, false));
     }
 }

@@ -3,18 +3,18 @@
 use axum::{
     Json,
     extract::{Path, Query, State},
-    http::StatusCode,
 };
 use farthing_chain::ChainError;
 use farthing_control::types::{
-    Channel, ChannelRole, ChannelState, CloseQuery, Eth, OpenRequest, ProblemName, SendAmount, SendRequest,
-    Sent, Settled, Text, WalletBalance,
+    Channel, ChannelRole, ChannelState, CloseQuery, OpenRequest, SendRequest, Sent, Settled, Text,
+    WalletBalance,
 };
 use farthing_discovery::Asker;
 use farthing_node::{
     consumer::{BuyError, channels::PayerChannel},
     handles::Handles,
     settlement::{Closed, SettlementError},
+    transfers::{self, TransferError},
 };
 use farthing_protocol::ChannelId;
 
@@ -27,30 +27,11 @@ async fn wallet(State(node): State<Handles>) -> Json<WalletBalance> {
 
 answer!(SendMoney: send);
 async fn send(State(node): State<Handles>, Json(request): Json<SendRequest>) -> Reply<Sent> {
-    let outcome = match request.amount {
-        SendAmount::Usdc(Text(amount)) => node.chain.send_usdc(request.to.0, amount).await,
-        SendAmount::Eth(Text(Eth { wei })) => node.chain.send_eth(request.to.0, wei).await,
-    };
-    let outcome = outcome.map_err(unsent)?;
+    let sent = transfers::send(&node.chain, request.to.0, request.amount).await?;
     Ok(Json(Sent {
-        transaction: outcome.tx_hash.map(|hash| hash.to_string()).unwrap_or_default(),
-        block: outcome.tx_hash.map(|_| outcome.block),
+        transaction: sent.tx_hash.map(|hash| hash.to_string()).unwrap_or_default(),
+        block: sent.tx_hash.map(|_| sent.block),
     }))
-}
-
-/// A chain that does not answer is noticed while it is only asked: what is signed is pursued for as long as it takes.
-fn unsent(error: ChainError) -> Failed {
-    match error {
-        error if error.may_have_been_made() => {
-            let mut failed = Failed::new(StatusCode::GATEWAY_TIMEOUT, &error, error.next_step());
-            failed.0.kind = ProblemName::MayHaveBeenMade.kind();
-            failed
-        }
-        error @ (ChainError::Unreachable { .. } | ChainError::Stopped) => {
-            Failed::from(error).saying("Nothing was sent.")
-        }
-        error => error.into(),
-    }
 }
 
 answer!(Channels: channels);
@@ -146,7 +127,7 @@ async fn open_channel(State(node): State<Handles>, Json(request): Json<OpenReque
 /// The node stops while the chain has the deposit, and a second one would be made as well.
 fn unopened(error: BuyError) -> Failed {
     match error {
-        BuyError::OpenFailed(error @ ChainError::UnderWay { .. }) => unsent(error),
+        BuyError::OpenFailed(error @ ChainError::UnderWay { .. }) => TransferError::from(error).into(),
         error => error.into(),
     }
 }

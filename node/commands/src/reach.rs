@@ -1,8 +1,16 @@
 //! Reachability of this node: what the network found out, in the control socket's words.
 
+pub(crate) mod bootstrap;
+mod kept;
+mod relayed;
+pub(crate) mod rendezvous;
+mod words;
+
 use farthing_network::{AddressCheck, AddressSource, CheckFailure, Reachability, Transport};
 
 use farthing_control::types::{Reach, ReachFailure, ReachState, ReachedAddress};
+
+pub(crate) use words::Words;
 
 /// As the command line shows it.
 pub(super) fn shown(reachability: &Reachability, now_secs: u64) -> Reach {
@@ -17,8 +25,9 @@ pub(super) fn shown(reachability: &Reachability, now_secs: u64) -> Reach {
     });
     Reach {
         reachable: reachability.is_reachable(),
+        relays: reachability.relays.through.iter().map(|relay| (*relay).into()).collect(),
         again_secs: reachability.again_secs,
-        summary: reachability.sentence(now_secs),
+        summary: Words(reachability).sentence(now_secs),
         tcp: state(reachability.state(Transport::Tcp)),
         quic: state(reachability.state(Transport::Quic)),
         checked_secs: reachability.checked_secs,

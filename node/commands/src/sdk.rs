@@ -80,7 +80,7 @@ async fn make<T: Send + 'static>(
 ) -> Result<T, Failed> {
     let Some(language) = Language::parse(language) else {
         let names: Vec<&str> = Language::all().map(Language::name).collect();
-        let detail = format!("there is no such language; expected one of {}", names.join(", "));
+        let detail = format!("this language does not exist; expected one of {}", names.join(", "));
         return Err(Failed::new(StatusCode::BAD_REQUEST, &detail, "`farthing sdk languages` lists them."));
     };
     let known = node.catalog.newest(id, &Asker::USER).await?;

@@ -241,6 +241,8 @@ pub(super) fn offer(description: &ApiDescription, operation: &Operation, price: 
         path: operation.path.clone(),
         price: price.into(),
         summary: operation.summary.clone(),
+        id: operation.id.clone(),
+        tags: operation.tags.clone(),
         parameters: offer_parameters(description, operation),
         body: operation.body.as_ref().map(|body| description.type_name(&body.schema)),
         timeout_secs: time_of(operation).map(|time| time.as_secs()),

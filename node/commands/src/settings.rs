@@ -138,7 +138,8 @@ async fn set_chain(
 ) -> Reply<ChainSettingsSaved> {
     let chosen = chosen(&running, &request)?;
     let trial = Sources { chosen: Some(chosen.text()), ..(*running.sources).clone() };
-    let spec = spec_of(&config::load(&trial)?.config)?;
+    let loaded = config::load(&trial).map_err(|error| Failed::from(error).saying("Nothing was changed."))?;
+    let spec = spec_of(&loaded.config)?;
     let probed = if request.rpc_urls.is_some() { farthing_chain::probe(&spec).await } else { Vec::new() };
     let rests = spec.kind == ChainKind::Local;
     let tested: Vec<_> = probed.iter().map(|probed| tested(probed, rests, clock::now_secs())).collect();
@@ -158,7 +159,7 @@ fn chosen(running: &RunningNode, request: &ChainSettingsRequest) -> Result<UserS
     if urls.is_some_and(|urls| urls.is_empty() || urls.len() > ENDPOINTS_MAX) {
         return Err(refused(
             "`rpc_urls` must name 1 to 16 addresses",
-            "`reset` goes back to the configuration's.",
+            "`reset` goes back to the configured ones.",
         ));
     }
     let named =
@@ -171,8 +172,8 @@ fn chosen(running: &RunningNode, request: &ChainSettingsRequest) -> Result<UserS
         let setting = settings.iter().find(|setting| setting.name == name);
         let above = setting.map(|setting| &setting.origin.0).filter(|origin| origin.is_above_console());
         if let Some(above) = above.filter(|_| value.is_some()) {
-            let detail = format!("`{name}` comes from the {above}, which wins over what is set here");
-            return Err(refused(&detail, "Change it there, or take it away there first."));
+            let detail = format!("`{name}` comes from the {above}, which overrides what you set here");
+            return Err(refused(&detail, "Change it there, or remove it there first."));
         }
         if request.reset || value.is_some() {
             chosen.set(key, value);
@@ -224,7 +225,7 @@ async fn restore(
         staged::stage(&bytes, &passphrase, wallet_passphrase, &config.node.data_dir, own, check)
     });
     let (facts, kept_in) = staged.await?;
-    tracing::warn!(wallet = facts.wallet, "the node is replaced by the one of a backup, and restarts");
+    tracing::warn!(wallet = facts.wallet, "a backup replaces the node, which restarts");
     running.restart.cancel();
     let left = Some(running.node.balance());
     Ok(Json(Restoring { facts, kept_in: kept_in.display().to_string(), left }))

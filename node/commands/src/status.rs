@@ -7,6 +7,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use farthing_chain::ChainKind;
+use farthing_config::Rendezvous;
 use farthing_control::{
     counted,
     types::{Alert, AlertKind, AlertSeverity, ChainStatus, Check, Doctor, Eth, Status},
@@ -18,13 +19,16 @@ use farthing_node::{
     status::{clock_off, has_public_head},
 };
 use farthing_os::clock;
-use farthing_protocol::Usdc;
+use farthing_protocol::{Usdc, shards::Shards};
 use farthing_shared::{
     chain_view::{self, NotReady, STALE_NEXT},
     disk::{LOW, LOW_NEXT, Space},
 };
 
-use super::audit::full_audit;
+use super::{
+    audit::full_audit,
+    reach::{Words, bootstrap as joining, rendezvous},
+};
 
 answer!(Status: status);
 async fn status(State(node): State<Handles>) -> Json<Status> {
@@ -38,8 +42,14 @@ async fn status(State(node): State<Handles>) -> Json<Status> {
         since_secs: node.started_secs,
         ..Alert::new(kind, AlertSeverity::Warning, cause, action)
     };
-    if node.config.network.bootstrap.is_empty() && network.peers == 0 {
-        let cause = "no peers and no `network.bootstrap`".to_owned();
+    if is_alone(&node, &network) {
+        let cause = match network.rendezvous.is_on {
+            true => {
+                let words = rendezvous::sentence(&network.rendezvous, clock::now_secs());
+                format!("no peers: {}", words.trim_end_matches('.'))
+            }
+            false => "no peers and no `network.bootstrap`".to_owned(),
+        };
         alerts.push(joining(AlertKind::Alone, cause, "name a node to join through"));
     }
     let amiss = network.bootstrap.iter().filter(|peer| is_amiss(peer, &network));
@@ -53,13 +63,15 @@ async fn status(State(node): State<Handles>) -> Json<Status> {
         address: node.wallet.into(),
         peer_id: node.peer_id.clone(),
         addresses: if network.external.is_empty() { network.listening } else { network.external },
-        reach: network.reachability.standing().to_owned(),
+        reach: Words(&network.reachability).in_short(),
+        rendezvous: rendezvous::sentence(&network.rendezvous, clock::now_secs()),
         gateway_url: node.gateway_url(),
         network: node.network_name.clone(),
         chain: ChainStatus {
             name: spec.name.clone(),
             chain_id: spec.chain_id,
             testnet: spec.kind != ChainKind::Mainnet,
+            explorer: spec.explorer.clone(),
             head: head.map(|head| head.number),
             head_age_secs: head.map(|head| head.age().as_secs()),
             problem: chain_view::ready(&node.chain).err().map(|reason| reason.to_string()),
@@ -85,8 +97,6 @@ async fn doctor(State(node): State<Handles>) -> Json<Doctor> {
     let is_twin_there = node.network.look_for_twin().await;
     let network = node.network.status().borrow().clone();
     let audit = full_audit(&node, false).await;
-    let known = node.catalog.counts();
-    let catalog = format!("{} of {}", counted(known.listings, "service"), counted(known.owners, "owner"));
     let mut checks = vec![
         check(
             "ledger",
@@ -106,7 +116,7 @@ async fn doctor(State(node): State<Handles>) -> Json<Doctor> {
         ),
         chain(&node),
         wallet(&node),
-        check("catalog", Ok(catalog)),
+        check("catalog", Ok(catalog(&node))),
         check(
             "network",
             if is_twin_there {
@@ -118,12 +128,27 @@ async fn doctor(State(node): State<Handles>) -> Json<Doctor> {
             },
         ),
     ];
-    checks.extend(elsewhere(&node));
+    checks.extend(node.alerts.look().into_iter().filter(|alert| !has_a_check(alert.kind)).map(of_alert));
     checks.extend(Space::of(&node.config.node.data_dir).map(disk_check));
     checks.push(clock_check(&node, &network));
     checks.extend(bootstrap(&network));
+    checks.extend(of_rendezvous(&network));
     checks.push(check("reach", reach(&node, &network)));
     Json(Doctor { checks })
+}
+
+/// Tells how much of the network is known here.
+fn catalog(node: &Handles) -> String {
+    let known = node.catalog.counts();
+    let mut told = format!("{} of {}", counted(known.listings, "service"), counted(known.owners, "owner"));
+    let shards = node.catalog.shards();
+    if shards != Shards::ALL {
+        told += &format!("; this node keeps {} of the network's 16 shards (catalog.shards)", shards.count());
+    }
+    if node.catalog.is_full() {
+        told += "; the storage for listings is full: raise catalog.listings_max, or keep fewer shards (catalog.shards)";
+    }
+    told
 }
 
 fn check(name: &str, result: Result<String, (String, &str)>) -> Check {
@@ -141,9 +166,9 @@ fn chain(node: &Handles) -> Check {
         let next = match &reason {
             NotReady::ContractMissing { .. } => chain_view::contract_next(spec.kind),
             NotReady::Refused { .. } => {
-                "compare `chain.token`, `chain.contract` and `chain.rpc_urls` with the chain that you mean"
+                "check that `chain.token`, `chain.contract` and `chain.rpc_urls` belong to the chain you want"
             }
-            _ => "name a reachable endpoint in `chain.rpc_urls`",
+            _ => "set an endpoint that answers in `chain.rpc_urls`",
         };
         (reason.to_string(), next)
     });
@@ -157,20 +182,22 @@ fn chain(node: &Handles) -> Check {
     }
 }
 
-/// Checks whether money is on channels that the settings do not reach: one check for each place, in the alert's words.
-fn elsewhere(node: &Handles) -> impl Iterator<Item = Check> {
-    let alerts = node.alerts.look().into_iter().filter(|alert| alert.kind == AlertKind::MoneyElsewhere);
-    alerts.map(|alert| Check {
-        name: "channels".to_owned(),
-        good: alert.severity != AlertSeverity::Error,
-        detail: alert.cause,
-        next: Some(alert.action),
-    })
+/// Tells whether a check of the doctor's own says what an alert does, with more.
+const fn has_a_check(kind: AlertKind) -> bool {
+    use AlertKind::{ChainStale, ClockOff, DiskLow, NotReady, WalletTwice};
+    matches!(kind, NotReady | ChainStale | DiskLow | ClockOff | WalletTwice)
+}
+
+/// An alert as a check, in its own words.
+fn of_alert(alert: Alert) -> Check {
+    let Alert { kind, severity, cause, action, .. } = alert;
+    let good = severity != AlertSeverity::Error;
+    Check { name: kind.name().to_owned(), good, detail: cause, next: Some(action) }
 }
 
 /// A node works until the last byte is written.
 fn disk_check(space: Space) -> Check {
-    let detail = format!("{space} are free where the data folder lies");
+    let detail = format!("{space} free on the disk with the data folder");
     let (detail, next) = match space.is_little() {
         true => (format!("{detail}: {LOW}"), Some(LOW_NEXT.to_owned())),
         false => (detail, None),
@@ -180,7 +207,10 @@ fn disk_check(space: Space) -> Check {
 
 fn wallet(node: &Handles) -> Check {
     let Some(held) = *node.chain.balances().borrow() else {
-        return check("wallet", Err(("the balance is not known yet".to_owned(), "wait for the chain")));
+        return check(
+            "wallet",
+            Err(("the balance is not known yet".to_owned(), "wait until the chain answers")),
+        );
     };
     let needs = Needs {
         usdc: held.usdc.is_zero(),
@@ -237,45 +267,56 @@ impl Needs {
             return check("wallet", Ok(enough));
         }
         if self.trade == Trade::Buys {
-            return check("wallet", Err((detail, "send USDC and a little ETH for gas to it to buy calls")));
+            return check("wallet", Err((detail, "send it USDC and a little ETH for gas to buy calls")));
         }
         if !self.eth {
             return check("wallet", Ok(detail));
         }
         if self.unclaimed.is_zero() {
-            let enough = format!("{detail}, enough to sell; claiming what is earned takes a little ETH");
+            let enough = format!("{detail}, enough to sell; claiming your earnings takes a little ETH");
             return check("wallet", Ok(enough));
         }
         let detail = format!("{detail}, and {} USDC are earned and not claimed", self.unclaimed);
-        let next = "send a little ETH for gas to it, so that what was earned can be claimed".to_owned();
+        let next = "send it a little ETH for gas, so that your earnings can be claimed".to_owned();
         Check { next: Some(next), ..check("wallet", Ok(detail)) }
     }
 }
 
+/// Returns whether nobody is there, and nobody is about to come: a node that has the rendezvous is alone once it has asked there.
+fn is_alone(node: &Handles, network: &NetworkStatus) -> bool {
+    let has_asked = !network.rendezvous.is_on || network.rendezvous.asked.is_some();
+    node.config.network.bootstrap.is_empty() && network.peers == 0 && has_asked
+}
+
 /// Returns what a node without peers can do about it.
 const fn alone(network: &farthing_config::NetworkConfig) -> &'static str {
+    let asks_elsewhere = matches!(network.rendezvous, Rendezvous::Ipfs);
     match (network.bootstrap.is_empty(), network.mdns) {
-        (false, _) => "see below what became of each node in `network.bootstrap`, and name one that is there",
+        (false, _) => "see each node of `network.bootstrap` below, and name one that answers",
+        (true, _) if asks_elsewhere => {
+            "see the rendezvous below, where this node keeps asking; or name a node in `network.bootstrap`"
+        }
         (true, true) => {
-            "nobody of this network was found on the local one; name a node in `network.bootstrap`, or wait for one"
+            "no node of this network was found on the local network; name a node in `network.bootstrap`, or wait for \
+             one"
         }
         (true, false) => {
-            "name a node to join through in `network.bootstrap`; the first node of a network waits until another one joins \
-             through it"
+            "name a node to join through in `network.bootstrap`; the first node of a network waits until another node \
+             joins through it"
         }
     }
 }
 
 /// Checks that this machine's clock is right, by the chain's and others'.
 fn clock_check(node: &Handles, network: &NetworkStatus) -> Check {
-    const NEXT: &str = "set this machine's clock, for instance with `timedatectl set-ntp true`: from five minutes \
-                        on, others refuse what this node signs, or it refuses theirs";
+    const NEXT: &str = "set this machine's clock, for example with `timedatectl set-ntp true`; if it is off by five \
+                        minutes, other nodes refuse what this node signs, or it refuses theirs";
     let off = clock_off(&node.chain, network.clock, network.peers);
     match off {
         None if network.peers == 0 && !has_public_head(&node.chain) => {
-            check("clock", Ok("there is nobody to compare it with yet".to_owned()))
+            check("clock", Ok("there is no node to compare it with yet".to_owned()))
         }
-        None => check("clock", Ok("nobody contradicts it".to_owned())),
+        None => check("clock", Ok("other nodes agree".to_owned())),
         Some(off) if off.is_bad() => check("clock", Err((off.to_string(), NEXT))),
         Some(off) => Check { next: Some(NEXT.to_owned()), ..check("clock", Ok(off.to_string())) },
     }
@@ -284,7 +325,7 @@ fn clock_check(node: &Handles, network: &NetworkStatus) -> Check {
 /// Returns whether there is something to do about a configured peer: every mistake, and whoever does not answer a node
 /// that has nobody.
 fn is_amiss(peer: &BootstrapPeer, network: &NetworkStatus) -> bool {
-    peer.state.is_mistake() || network.peers == 0 && peer.state.next().is_some()
+    peer.state.is_mistake() || network.peers == 0 && joining::next(&peer.state).is_some()
 }
 
 /// One check for each configured peer: what mends one does not mend another.
@@ -296,32 +337,40 @@ fn bootstrap(network: &NetworkStatus) -> Vec<Check> {
         name: "bootstrap".to_owned(),
         good: !is_amiss(peer, network),
         detail: format!("{} {}", peer.address, peer.state),
-        next: peer.state.next().map(str::to_owned),
+        next: joining::next(&peer.state).map(str::to_owned),
     };
     network.bootstrap.iter().map(of_peer).collect()
+}
+
+/// Tells what the public DHT did for this node, where it is used. A node with company goes on without it.
+fn of_rendezvous(network: &NetworkStatus) -> Option<Check> {
+    let report = &network.rendezvous;
+    let words = check("rendezvous", Ok(rendezvous::sentence(report, clock::now_secs())));
+    report.is_on.then(|| Check { next: rendezvous::next(report).map(str::to_owned), ..words })
 }
 
 /// Only who sells has to be reached; but what somebody named has to lead here.
 fn reach(node: &Handles, network: &NetworkStatus) -> Result<String, (String, &'static str)> {
     let reachability = &network.reachability;
-    let words = reachability.sentence(clock::now_secs());
+    let words = Words(reachability).sentence(clock::now_secs());
     let is_tested = reachability.checks.iter().any(|check| check.state == ReachState::NotReachable);
     let is_dead = |check: &AddressCheck| {
         check.source == AddressSource::Announced && check.state == ReachState::NotReachable
     };
     if reachability.checks.iter().any(is_dead) && reachability.is_reachable() {
-        return Err((words, "an address in `network.announce` leads nowhere; correct or remove it"));
+        return Err((words, "nobody can connect to an address in `network.announce`; correct or remove it"));
     }
     if reachability.checks.iter().any(is_dead) && node.registry.all().is_empty() {
         return Err((
             words,
-            "nobody reaches what is named in `network.announce`; correct or remove it, or let the port through",
+            "nobody can connect to the addresses in `network.announce`; correct or remove them, or open the port",
         ));
     }
-    if is_tested && !reachability.is_reachable() && !node.registry.all().is_empty() {
+    let is_relayed = !reachability.relays.through.is_empty();
+    if is_tested && !reachability.is_reachable() && !is_relayed && !node.registry.all().is_empty() {
         return Err((
             words,
-            "consumers cannot call your services until one of TCP and UDP comes through; `farthing net reach` tests again",
+            "consumers cannot call your services until TCP, UDP or a relay works; `farthing net reach` tests again",
         ));
     }
     Ok(words)

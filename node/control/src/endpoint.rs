@@ -62,7 +62,7 @@ pub struct Facts {
 }
 
 /// Lists the endpoints offered to programs: at the control socket, and behind a log-in at the console's port.
-fn offered() -> impl Iterator<Item = &'static Facts> {
+pub fn offered() -> impl Iterator<Item = &'static Facts> {
     [Commands::FACTS, Settings::FACTS, Session::FACTS].into_iter().flatten()
 }
 

@@ -66,15 +66,19 @@ fn listen(data_dir: &Path) -> io::Result<UnixListener> {
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     #[error("no node is running on {path}", path = .path.display())]
-    NotRunning { path: PathBuf },
+    NotRunning {
+        path: PathBuf,
+        /// Names the command that starts it.
+        next: String,
+    },
     #[error("{path} belongs to another user", path = .path.display())]
     NotAllowed { path: PathBuf },
     #[error("{}", if .0.detail.is_empty() { &.0.title } else { &.0.detail })]
     Refused(Box<Problem>),
-    #[error("the node did not answer in {} s: it may be stopped, or its machine overloaded", .0.as_secs())]
+    #[error("the node did not answer within {} s; it may be suspended, or its machine overloaded", .0.as_secs())]
     TimedOut(Duration),
     /// The connection ended early.
-    #[error("the node stopped before it had answered")]
+    #[error("the node stopped before it answered")]
     BrokenOff {
         /// Something may have been changed.
         is_command: bool,
@@ -87,16 +91,18 @@ impl ControlError {
     /// Returns the step to take next, if there is one.
     pub fn next_step(&self) -> Option<&str> {
         match self {
-            Self::NotRunning { .. } => Some("start one with `farthing run`, or name its folder with --data"),
+            Self::NotRunning { next, .. } => Some(next.as_str()),
             Self::NotAllowed { .. } => Some("run the command as the node's user"),
             Self::Refused(problem) => problem.next.as_deref().filter(|next| !next.is_empty()),
-            Self::TimedOut(_) => Some("see its log, and restart it when it stays so"),
+            Self::TimedOut(_) => Some("read its log, and restart it if this goes on"),
             Self::BrokenOff { is_command: true } => Some(
-                "what you asked for may have been done: start the node, and look, for instance with `farthing channel \
-                 list`, before you ask for it again",
+                "what you asked for may have been done: start the node and check, for example with `farthing channel list`, \
+                 before you repeat the command",
             ),
-            Self::BrokenOff { is_command: false } => Some("start it with `farthing run`, then ask again"),
-            Self::Unreadable(_) => Some("check that both are of one version"),
+            Self::BrokenOff { is_command: false } => Some("start the node again, then ask again"),
+            Self::Unreadable(_) => {
+                Some("check that the program and the node have the same version (`farthing version`)")
+            }
         }
     }
 }
@@ -117,11 +123,14 @@ pub struct ControlClient {
     within: Option<Duration>,
     /// Called once for each exchange that takes longer.
     when_slow: Option<(Duration, fn())>,
+    /// Arguments of the command that starts this node, each with a blank before it.
+    start_arguments: String,
 }
 
 impl ControlClient {
     pub fn in_folder(data_dir: &Path) -> Self {
-        Self { socket: data_dir.join(CONTROL_SOCKET), within: None, when_slow: None }
+        let socket = data_dir.join(CONTROL_SOCKET);
+        Self { socket, within: None, when_slow: None, start_arguments: String::new() }
     }
 
     /// With another patience than a minute for a question and ten minutes for the slowest command.
@@ -135,6 +144,13 @@ impl ControlClient {
     #[must_use]
     pub const fn when_slow(mut self, after: Duration, tell: fn()) -> Self {
         self.when_slow = Some((after, tell));
+        self
+    }
+
+    /// Has errors name the command that starts this node with these arguments, such as ` --data FOLDER`.
+    #[must_use]
+    pub fn started_with(mut self, arguments: &str) -> Self {
+        arguments.clone_into(&mut self.start_arguments);
         self
     }
 
@@ -221,7 +237,12 @@ impl ControlClient {
         let path = self.socket.parent().unwrap_or(&self.socket).to_owned();
         match error.kind() {
             io::ErrorKind::PermissionDenied => ControlError::NotAllowed { path },
-            _ => ControlError::NotRunning { path },
+            _ => {
+                let arguments = &self.start_arguments;
+                let next =
+                    format!("start it with `farthing run{arguments}`, or name another folder with --data");
+                ControlError::NotRunning { path, next }
+            }
         }
     }
 }
@@ -450,8 +471,14 @@ mod tests {
     #[tokio::test]
     async fn without_a_node_the_next_step_is_named() {
         let folder = tempfile::tempdir().unwrap();
-        let error = ControlClient::in_folder(folder.path()).ask(Fine).await.unwrap_err();
-        assert!(error.next_step().unwrap().contains("farthing run"), "{error}");
+        let client = ControlClient::in_folder(folder.path());
+        for (client, command) in [
+            (client.clone(), "`farthing run`"),
+            (client.started_with(" --data /srv/node"), "`farthing run --data /srv/node`"),
+        ] {
+            let error = client.ask(Fine).await.unwrap_err();
+            assert!(error.next_step().unwrap().contains(command), "{error}: {:?}", error.next_step());
+        }
     }
 
     #[tokio::test]

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 pub use self::{
-    activity::*, alerts::*, backup::*, catalog::*, channel::*, console::*, contract::*, flagged::*,
-    history::*, inspect::*, logs::*, problem::*, reach::*, secrets::*, service_file::*, services::*,
-    spending::*,
+    activity::*, alerts::*, backup::*, calls::*, catalog::*, channel::*, console::*, contract::*, flagged::*,
+    history::*, inspect::*, logs::*, problem::*, reach::*, saved::*, secrets::*, series::*, service_file::*,
+    services::*, spending::*,
 };
 pub use crate::{
     eth::Eth,
@@ -75,6 +75,7 @@ farthing_os::hidden!(
 mod activity;
 mod alerts;
 mod backup;
+mod calls;
 mod catalog;
 mod channel;
 mod console;
@@ -85,8 +86,10 @@ mod inspect;
 mod logs;
 mod problem;
 mod reach;
+mod saved;
 pub mod sdk;
 mod secrets;
+mod series;
 mod service_file;
 mod services;
 mod spending;
@@ -100,9 +103,12 @@ pub struct Status {
     pub peer_id: String,
     /// Addresses at which other nodes are told to reach this one; those it listens on, while it tells none.
     pub addresses: Vec<String>,
-    /// A few words on whether other nodes reach this one.
+    /// A few words on whether other nodes can connect to this one.
     #[serde(default)]
     pub reach: String,
+    /// A few words on what the public DHT did for this node, in which nodes of a network find each other.
+    #[serde(default)]
+    pub rendezvous: String,
     pub gateway_url: String,
     pub network: String,
     pub chain: ChainStatus,
@@ -112,7 +118,7 @@ pub struct Status {
     /// `false` after "stop all spending", or when the ledger failed.
     pub spending: bool,
     pub spent_today: UsdcText,
-    /// Everything that keeps the node from doing all of its work, each with its next step.
+    /// Everything that keeps the node from working fully, each with its next step.
     pub alerts: Vec<Alert>,
 }
 
@@ -122,6 +128,9 @@ pub struct ChainStatus {
     pub chain_id: u64,
     /// Test money only.
     pub testnet: bool,
+    /// A public site that shows the chain's transactions at `/tx/HASH`, where the preset names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explorer: Option<String>,
     pub head: Option<u64>,
     pub head_age_secs: Option<u64>,
     /// The reason that the chain is not usable, if it is not.
@@ -148,7 +157,7 @@ pub struct Check {
     /// The node can do its work; with a `next` there is something to mind all the same.
     pub good: bool,
     pub detail: String,
-    /// The step that mends it.
+    /// The next step.
     pub next: Option<String>,
 }
 
@@ -186,7 +195,7 @@ pub struct WalletBalance {
     pub in_channels: UsdcText,
     /// Earned and not yet claimed.
     pub unclaimed: UsdcText,
-    /// The reason that the chain is not looked at now; `usdc` and `eth` are then what was last seen.
+    /// The reason that the chain cannot be read now; `usdc` and `eth` are then the last known amounts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stale: Option<String>,
 }
@@ -236,7 +245,7 @@ pub struct Sent {
 /// `farthing channel close`
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CloseQuery {
-    /// Asks the chain at once, and not the owner first.
+    /// Closes on the chain without asking the owner first.
     #[serde(default)]
     pub force: bool,
 }
@@ -282,9 +291,9 @@ pub struct RefusedClaim {
 /// `farthing audit`
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditQuery {
-    /// An owner's wallet, whose books are compared with this node's.
+    /// Wallet of an owner whose ledger is compared with this node's.
     pub with: Option<Text<Address>>,
-    /// The ledger alone: neither the chain nor an owner is asked.
+    /// Checks only the ledger, without asking the chain or an owner.
     #[serde(default)]
     pub offline: bool,
 }
@@ -296,7 +305,7 @@ pub struct Compared {
     pub calls: u64,
     /// Charged or not: not known here yet.
     pub undecided: u64,
-    /// Calls that the owner need not keep any more, and does not.
+    /// Calls that the owner no longer has to keep and does not keep.
     pub not_kept: u64,
     /// Charged by the owner for calls that adjustments stand for here.
     pub adjusted: UsdcText,
@@ -339,7 +348,7 @@ pub struct Audit {
     pub violations_total: u64,
     /// At most 2,000 of them.
     pub violations: Vec<String>,
-    /// Parts that were not looked at, and why.
+    /// Parts that were not checked, each with the reason.
     pub not_checked: Vec<String>,
     /// Held against the contract; `null` when that was not possible, which `not_checked` then says.
     pub chain: Option<OnChain>,

@@ -25,9 +25,9 @@ use crate::{
 
 /// Publish a service: from an API description, a running server, or a service file
 ///
-/// With a description, the operations that only read (GET and HEAD) are offered; those that write, such as POST and
-/// GraphQL mutations, are offered when named or with --writes. Before anything is published you see what will be, with
-/// the answer of your server to a first call, and are asked once; --dry-run ends there.
+/// With a description, operations that only read (GET and HEAD) are offered. Operations that write, such as POST and
+/// GraphQL mutations, are offered if you name them or use --writes. Before anything is published, you see the service
+/// and your server's answer to a first call, and you are asked to confirm. --dry-run stops there.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Add {
@@ -43,14 +43,14 @@ pub struct Add {
     /// A GraphQL schema, an introspection result, or a server that answers introspection
     #[arg(long, value_name = "FILE|URL", group = "what")]
     pub graphql: Option<String>,
-    /// A running server; its description is looked for
+    /// A running server; the node looks for its description
     #[arg(long, value_name = "URL", group = "what")]
     pub scan: Option<String>,
-    /// The description to use if a scan finds several, by its number
+    /// Number of the description to use if a scan finds several
     #[arg(long, value_name = "NUMBER", requires = "scan")]
     pub pick: Option<usize>,
 
-    /// Price in USDC of every operation without a price of its own; 0 is free
+    /// Price in USDC of every operation without its own price; 0 is free
     #[arg(long, value_name = "USDC", allow_negative_numbers = true)]
     pub price: Option<Usdc>,
     #[command(flatten)]
@@ -68,21 +68,21 @@ pub struct Add {
     /// Offer all operations that write
     #[arg(long, visible_alias = "mutations")]
     pub writes: bool,
-    /// How values of a custom scalar are read: NAME=json, NAME=number or NAME=string. May be repeated
+    /// How to read values of a custom scalar: NAME=json, NAME=number or NAME=string. May be repeated
     #[arg(long = "scalar", value_name = "NAME=FORM", value_parser = scalar)]
     pub scalars: Vec<(String, ScalarFile)>,
-    /// A header of your server's answers that callers get beside the usual ones, such as x-cost. May be repeated
+    /// Another header of your server's answers to pass on to callers, such as x-cost. May be repeated
     #[arg(long = "response-header", value_name = "NAME")]
     pub response_headers: Vec<String>,
-    /// Free samples of answers: the description's, recorded from your server now, or none
+    /// Free sample answers: from the description, recorded from your server now, or none
     #[arg(long, value_enum)]
     pub samples: Option<SamplesFile>,
-    /// Time that an answer may take, 1 to 300; consumers are told and wait as long. By default your node's limits, 30 s
+    /// Seconds that an answer may take, 1 to 300; consumers wait this long. By default your node's limits apply, 30 s
     /// at most
     #[arg(long = "timeout-secs", value_name = "SECONDS")]
     pub timeout_secs: Option<u16>,
 
-    /// Show what would be published, call your server once, and publish nothing
+    /// Show what would be published and call your server once, but publish nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Do not ask before publishing
@@ -99,7 +99,7 @@ pub struct ListingFlags {
     /// Which answers are charged
     #[arg(long, value_enum)]
     pub charge: Option<Charge>,
-    /// Name of the service; by default the description's title, which a GraphQL schema does not have
+    /// Name of the service; by default the description's title. A GraphQL schema has no title, so it needs a name
     #[arg(long)]
     pub name: Option<String>,
     /// One line
@@ -108,20 +108,20 @@ pub struct ListingFlags {
     /// Markdown, or @FILE
     #[arg(long, value_name = "TEXT|@FILE")]
     pub description: Option<String>,
-    /// One word or two, such as Weather; consumers narrow their search by it
+    /// Category, one or two words such as Weather; consumers can filter their search by it
     #[arg(long)]
     pub category: Option<String>,
-    /// Tag; may be repeated. A change replaces all present tags
+    /// Tag; may be repeated. Replaces all current tags of a service
     #[arg(long = "tag", value_name = "TAG")]
     pub tags: Vec<String>,
-    /// Your own server; for GraphQL the endpoint itself
+    /// Address of your own server; for GraphQL, the endpoint itself
     #[arg(long, value_name = "URL")]
     pub upstream: Option<String>,
-    /// Sent to your server with every call, such as an API key; a value @FILE is read from a file, which keeps it
-    /// out of the shell's history. Never published. May be repeated; a change replaces all present secrets
+    /// Header sent to your server with every call, such as an API key; @FILE reads the value from a file, which keeps
+    /// it out of the shell's history. Never published. May be repeated; replaces all current ones of a service
     #[arg(long = "upstream-header", value_name = "NAME: VALUE", value_parser = input::header)]
     pub upstream_headers: Vec<(String, String)>,
-    /// The same as a parameter of the query
+    /// The same as a query parameter
     #[arg(long = "upstream-query", value_name = "NAME=VALUE", value_parser = input::pair)]
     pub upstream_query: Vec<(String, String)>,
 }
@@ -139,7 +139,8 @@ pub(super) async fn service_file(context: &Context, add: Add) -> Result<ServiceF
         (None, Some((source, upstream))) => ServiceFile { upstream, ..described(source, &add)? },
         _ => {
             return Err(Failure::usage(
-                "say what to publish: --openapi, --graphql or --scan with a file or URL, or --from with a service file",
+                "name what to publish: --openapi, --graphql or --scan with a file or URL, or --from with a service \
+                 file",
             )
             .next("`farthing api add --help` has examples"));
         }
@@ -207,7 +208,8 @@ async fn scan(context: &Context, url: &str, add: &Add) -> Result<(SourceFile, St
         && let Some(named) = intake.upstreams.iter().find(|named| named.origin() != here.origin())
     {
         context.output.prose(&format!(
-            "Calls go to {here}, where it was found. The description names {named}; --upstream URL chooses."
+            "Calls go to {here}, where the description was found. The description names {named}; choose another server \
+             with --upstream URL."
         ));
     }
     Ok((found_source(intake), here.map(ToString::to_string).unwrap_or_default()))
@@ -227,7 +229,7 @@ fn ask(count: usize) -> Result<usize, Failure> {
 fn described(source: SourceFile, add: &Add) -> Result<ServiceFile, Failure> {
     let price = add.price.ok_or_else(|| {
         Failure::usage("--price is missing")
-            .next("say what a call costs in USDC, such as --price 0.002; 0 is free")
+            .next("give the price of a call in USDC, such as --price 0.002; 0 is free")
     })?;
     Ok(ServiceFile { source: Some(source), ..ServiceFile::priced(price) })
 }
@@ -276,7 +278,7 @@ fn amend(file: &mut ServiceFile, add: Add) -> Result<(), Failure> {
     file.scalars.extend(add.scalars);
     for text in &add.operation_prices {
         let wrong = || {
-            Failure::usage(format!("`{text}` is no price of an operation"))
+            Failure::usage(format!("`{text}` is not the price of an operation"))
                 .next("write \"GET /planets=0.005\"")
         };
         let (name, price) = text.rsplit_once('=').ok_or_else(wrong)?;
@@ -329,7 +331,7 @@ fn read(file: &Path) -> Result<ServiceFile, Failure> {
         } else {
             "Correct it and try again."
         };
-        Failure::usage(format!("{shown} is no service file: {error}")).next(hint)
+        Failure::usage(format!("{shown} is not a service file: {error}")).next(hint)
     })?;
     if let Some(source) =
         parsed.source.as_mut().filter(|source| source.url.is_none() && source.text.is_none())
@@ -366,7 +368,7 @@ mod tests {
         let json = write(folder.path(), "a.json", r#"{"name":"a","upstream":"http://h","price":"0.01"}"#);
         assert_eq!(read(&toml).unwrap(), read(&json).unwrap());
         let wrong = write(folder.path(), "b.toml", "name = \"a\"\nupstream = \"http://h\"\nprice = 0.01\n");
-        assert!(read(&wrong).unwrap_err().to_string().contains("b.toml is no service file"));
+        assert!(read(&wrong).unwrap_err().to_string().contains("b.toml is not a service file"));
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl Proposal {
     pub(super) fn confirm(&self, context: &Context, yes: bool) -> Result<(), Failure> {
         if yes {
             if let Some(tried) = self.failed() {
-                let told = format!("Careful: the first call of your server failed. {}", answered(tried));
+                let told = format!("Warning: the first call to your server failed. {}", answered(tried));
                 context.output.prose(&told);
             }
             return Ok(());
@@ -53,7 +53,7 @@ impl Proposal {
         let Self { preview, live } = self;
         let or_none = |text: String| if text.is_empty() { "none".to_owned() } else { text };
         let first = live.as_ref().map_or_else(
-            || "not made: no operation that reads can be called without parameters".to_owned(),
+            || "not made: every operation that only reads needs parameters".to_owned(),
             answered,
         );
         let facts = pairs([
@@ -88,10 +88,10 @@ fn answered(tried: &Tried) -> String {
     let Tried { operation, status, reason, .. } = tried;
     match (*status, tried.answered) {
         (0, _) => format!("{operation}: no answer, {reason}"),
-        (_, false) => format!("{operation}: {status}, which callers do not get: {reason}"),
+        (_, false) => format!("{operation}: {status}, which is not passed on to callers: {reason}"),
         (401 | 403, true) => {
             format!(
-                "{operation}: {status}; if it wants a key, give it with --upstream-header or --upstream-query"
+                "{operation}: {status}; if it needs a key, add it with --upstream-header or --upstream-query"
             )
         }
         (_, true) => format!("{operation}: {status}, {} bytes in {} ms", tried.bytes, tried.took_us / 1_000),
@@ -141,7 +141,7 @@ mod tests {
             (Value::Null, "not made"),
             (live(200, true), "GET /a: 200, 0 bytes"),
             (live(401, true), "--upstream-header"),
-            (live(500, false), "500, which callers do not get: closed"),
+            (live(500, false), "500, which is not passed on to callers: closed"),
             (live(0, false), "no answer, closed"),
         ] {
             let text = proposal("1", live).text();

@@ -9,7 +9,7 @@ use farthing_os::clock;
 
 use crate::{
     bridge::report::findings_text,
-    output::{pairs, table},
+    output::{millis, pairs, table},
     visible::one_line,
 };
 
@@ -24,7 +24,7 @@ pub(super) fn added(shown: &ApiShown) -> String {
 pub(super) fn published(shown: &ApiShown) -> String {
     let first = shown.offers.first();
     let call = first.map(|offer| format!(" {} {}", offer.method, offer.path)).unwrap_or_default();
-    format!("Published. Nodes that have heard of it buy with: farthing call {}{call}\n", shown.api.id)
+    format!("Published. Other nodes can buy it with: farthing call {}{call}\n", shown.api.id)
 }
 
 /// Everything about a service.
@@ -64,7 +64,7 @@ pub(super) fn tested(tested: &Tested) -> String {
         ("Status", status),
         ("Type", tried.media_type.clone()),
         ("Size", format!("{} bytes", tried.bytes)),
-        ("Took", format!("{}.{:03} ms", tried.took_us / 1000, tried.took_us % 1000)),
+        ("Took", format!("{} ms", millis(tried.took_us))),
         ("Would charge", format!("{would_charge} of {price} USDC")),
     ]);
     if tried.beginning.is_empty() { text } else { format!("{}\n\n{}", text.trim_end(), tried.beginning) }
@@ -74,15 +74,15 @@ pub(super) fn tested(tested: &Tested) -> String {
 pub(super) fn health(health: &ListingHealth) -> String {
     let ListingHealth { asked, current, earlier, missing, silent, .. } = health;
     let details = match health.details_served {
-        None => "nobody to ask",
-        Some(true) => "given out by others",
-        Some(false) => "not given out by those who were asked",
+        None => "no connected node to ask",
+        Some(true) => "other nodes have them",
+        Some(false) => "the nodes that were asked do not have them",
     };
     pairs([
         ("Seen by", format!("{current} of {asked} connected nodes")),
         (
             "Others",
-            format!("{earlier} have an earlier version, {missing} have none, {silent} did not answer"),
+            format!("{earlier} have an earlier version, {missing} do not have it, {silent} did not answer"),
         ),
         ("Details", details.to_owned()),
         ("Your server", health.upstream.clone()),
@@ -93,7 +93,7 @@ pub(super) fn health(health: &ListingHealth) -> String {
 pub(crate) fn versions(versions: &[VersionNote]) -> String {
     let row = |note: &VersionNote| {
         let what = if note.what.is_empty() {
-            "nothing that callers see".to_owned()
+            "nothing changed for callers".to_owned()
         } else {
             one_line(&note.what.join("; "))
         };
@@ -108,7 +108,7 @@ pub(crate) fn sample_line(sample: &OperationSample) -> String {
     let origin = match sample.sample.origin {
         Origin::Recorded => "recorded",
         Origin::MediaExample | Origin::SchemaExample => "the description's example",
-        Origin::Synthesised => "made up from the schema",
+        Origin::Synthesised => "generated from the schema",
     };
     format!("{} ({origin}, {} bytes)", sample.operation, sample.sample.body.len())
 }
@@ -152,7 +152,7 @@ pub(crate) fn offers(offers: &[Offer]) -> String {
 pub(super) fn rescan(rescan: &Rescan) -> String {
     let changes = &rescan.changes;
     if changes.is_empty() {
-        return "Nothing that callers see is different.".to_owned();
+        return "Nothing changed for callers.".to_owned();
     }
     let added = changes.added.iter().map(|operation| format!("new      {operation}\n"));
     let removed = changes.removed.iter().map(|operation| format!("gone     {operation}\n"));
@@ -162,7 +162,7 @@ pub(super) fn rescan(rescan: &Rescan) -> String {
     let end = if rescan.applied {
         format!("\nPublished as version {}.\n", rescan.api.listing_version)
     } else {
-        "\nNothing was published; repeat the command with --apply to do that.\n".to_owned()
+        "\nNothing was published. Add --apply to publish these changes.\n".to_owned()
     };
     added.chain(removed).chain(changed).chain([end]).collect()
 }

@@ -144,7 +144,7 @@ fn text(inspection: &Inspection<'_>) -> String {
     let _ = writeln!(text, "Upstream: {servers}");
     if !security.is_empty() {
         let wanted: Vec<_> = security.iter().map(ToString::to_string).collect();
-        let _ = writeln!(text, "The upstream wants: {}", wanted.join(", "));
+        let _ = writeln!(text, "The upstream requires: {}", wanted.join(", "));
     }
     let rows = operations.iter().map(|row| {
         let inputs: Vec<_> = row.parameters.iter().map(parameter).chain(body(row)).collect();

@@ -64,7 +64,7 @@ pub(super) fn show(
 /// Prints `count` requests, one JSON object a line.
 pub(super) fn generate(context: &Context, intake: Intake, count: u32, seed: u64) -> Result<(), Failure> {
     if intake.reading.description.graphql.is_none() {
-        return Err(Failure::usage("--queries is for GraphQL, and this is not a GraphQL schema"));
+        return Err(Failure::usage("--queries works with GraphQL only, and this is not a GraphQL schema"));
     }
     let api = Api::new(intake.reading.description).map_err(|error| unusable(&error))?;
     let mut lines = String::new();

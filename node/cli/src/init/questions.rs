@@ -24,7 +24,7 @@ const CHAINS: [(&str, &str); 3] = [
 
 /// Asks for the folder of a node; `None` for the usual one.
 pub(super) fn folder(ask: &mut Ask<'_>, usual: &Path) -> Result<Option<PathBuf>, Failure> {
-    let answer = PathBuf::from(ask("Folder of the node, with its wallet", &usual.display().to_string())?);
+    let answer = PathBuf::from(ask("Folder for the node and its wallet", &usual.display().to_string())?);
     // No shell has read this.
     let folder = match (answer.strip_prefix("~"), std::env::var_os("HOME")) {
         (Ok(inside), Some(home)) => PathBuf::from(home).join(inside),
@@ -50,7 +50,7 @@ pub(super) fn chain(ask: &mut Ask<'_>) -> Result<String, Failure> {
         if let Some(chain) = by_number.map(|(_, (name, _))| name).or(by_name) {
             return Ok(chain.to_owned());
         }
-        asked = again(&question, &answer, &format!("neither a number of the list nor a chain ({names})"));
+        asked = again(&question, &answer, &format!("neither a number from the list nor a chain ({names})"));
     }
 }
 
@@ -77,7 +77,7 @@ pub(super) fn local_chain(
             if answer.parse::<Address>().is_ok() {
                 break answer;
             }
-            asked = again(QUESTION, &answer, "no address: that is 0x and 40 hexadecimal digits");
+            asked = again(QUESTION, &answer, "not an address: an address is 0x and 40 hexadecimal digits");
         };
         settings.push(("chain.token", token));
     }
@@ -86,10 +86,8 @@ pub(super) fn local_chain(
 
 /// Asks for the address to listen on until it is one.
 pub(super) fn listen(ask: &mut Ask<'_>) -> Result<IpAddr, Failure> {
-    const QUESTION: &str = "Who reaches the gateway (3000) and the console (3002):\n  \
-                            1  programs of this machine alone\n  \
-                            2  everybody on its networks\n\
-                            Number, or an IP address of this machine";
+    const QUESTION: &str = "Who can reach the gateway (3000) and the console (3002)?\n  1  only programs on this \
+                            machine\n  2  everybody on its networks\nNumber, or an IP address of this machine";
     let mut asked = QUESTION.to_owned();
     loop {
         let answer = ask(&asked, "1")?;

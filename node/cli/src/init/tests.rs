@@ -84,8 +84,8 @@ fn answers_are_numbers_names_or_values_and_what_is_none_is_asked_again_with_the_
     let plan = planned.unwrap();
     assert_eq!(asked.len(), 6);
     for (question, reason) in [
-        (2, "`4` is neither a number of the list nor a chain (base, base-sepolia, "),
-        (3, "`bse` is neither a number of the list"),
+        (2, "`4` is neither a number from the list nor a chain (base, base-sepolia, "),
+        (3, "`bse` is neither a number from the list"),
         (5, "`everybody` is neither 1 nor 2 nor an IP address"),
     ] {
         assert!(asked[question].starts_with(reason), "{}", asked[question]);
@@ -99,8 +99,8 @@ fn answers_are_numbers_names_or_values_and_what_is_none_is_asked_again_with_the_
     let (planned, asked) = asking(outside(folder.path()), &local);
     let plan = planned.unwrap();
     assert_eq!(asked.len(), local.len());
-    assert!(asked[4].starts_with("`0x12` is no address: that is 0x and 40"), "{}", asked[4]);
-    assert!(asked[5].starts_with("An empty line is no address"), "{}", asked[5]);
+    assert!(asked[4].starts_with("`0x12` is not an address: an address is 0x and 40"), "{}", asked[4]);
+    assert!(asked[5].starts_with("An empty line is not an address"), "{}", asked[5]);
     assert_eq!(plan.config.chain.rpc_urls, ["http://127.0.0.1:8545"]);
     assert_eq!(plan.config.chain.token, TOKEN.parse().ok());
     assert_eq!(plan.config.panel.listen.to_string(), "[::1]:3002");
@@ -154,22 +154,22 @@ fn a_settings_file_that_is_there_is_never_changed() {
     assert_eq!(refused.exit, Exit::Usage);
     assert!(refused.to_string().contains(&format!("{}: chain.preset", file.display())), "{refused}");
     let refused = alone(sources(), None, Some("0.0.0.0")).unwrap_err().to_string();
-    assert!(refused.contains("is there already") && refused.contains("gateway.listen"), "{refused}");
+    assert!(refused.contains("already exists") && refused.contains("gateway.listen"), "{refused}");
 
     let set = |value: &str| Sources { set: vec![format!("limits.calls_max={value}")], ..sources() };
     let refused = alone(set("9"), None, None).unwrap_err();
     assert_eq!(refused.exit, Exit::Usage);
-    assert!(refused.to_string().contains("write limits.calls_max = \"9\" there"), "{refused}");
+    assert!(refused.to_string().contains("write limits.calls_max = \"9\" into it"), "{refused}");
     std::fs::write(&file, "[limits]\ncalls_max = 9\n").unwrap();
     // What the environment says is not written into it, which is told.
     let plan = alone(by_environment(set("9")), None, None).unwrap();
     let untold = plan.untold.unwrap();
     assert!(
-        plan.file.is_none() && untold.contains("named by FARTHING_CHAIN__PRESET and not written"),
+        plan.file.is_none() && untold.contains("comes from FARTHING_CHAIN__PRESET and is not written"),
         "{untold}"
     );
     let refused = alone(set("9"), Some("base"), None).unwrap_err().to_string();
-    assert!(refused.contains("write chain.preset = \"base\" there"), "{refused}");
+    assert!(refused.contains("write chain.preset = \"base\" into it"), "{refused}");
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn on_a_folder_with_a_wallet_and_in_a_container_nothing_but_the_chain_is_asked()
         let plan = planned.unwrap();
         assert!(written(&plan).contains("preset = \"base\"") && !written(&plan).contains("listen"));
         assert_eq!(asked.len(), 1);
-        let told = format!("This counts as {surroundings}");
+        let told = format!("The program treats this as {surroundings}");
         assert!(plan.surroundings.starts_with(&told) && plan.surroundings.contains("FARTHING_CONTAINER="));
         let (planned, asked) = asking(by_environment(sources.clone()), &[]);
         assert_eq!((planned.unwrap().config.chain.preset.as_str(), asked.len()), ("base-sepolia", 0));

@@ -20,14 +20,13 @@ pub(super) fn allow(sources: &Sources, loaded: &Loaded, new: bool) -> Result<(),
     let has_wallet = Wallet::exists(data_dir);
     if !loaded.is_chosen("chain.preset") {
         let (chain, file) = (&loaded.config.chain.preset, sources.file_in(data_dir));
-        let goes_on = has_wallet && home::chains(data_dir).into_iter().eq(public_chain_id(chain));
-        if !goes_on {
+        if !place::has_chain(loaded) {
             return Err(no_chain(sources, loaded, has_wallet));
         }
         let file = file.display();
         tracing::warn!(
             chain, %file,
-            "no setting names the chain; this node goes on on the only one that it was on: write it into the file, as \
+            "no setting names the chain; this node continues on the only chain it has used: write it into the file as \
              chain.preset"
         );
     }
@@ -37,8 +36,8 @@ pub(super) fn allow(sources: &Sources, loaded: &Loaded, new: bool) -> Result<(),
     }
     let (folder, named) = (data_dir.display(), place::named(loaded));
     Err(Failure::usage(format!("{folder} has no wallet")).next(format!(
-        "if it is the right folder, `farthing init{named}` or `farthing run --new{named}` makes a wallet there; otherwise \
-         name the right one"
+        "if the folder is right, create a wallet with `farthing init{named}` or `farthing run --new{named}`; otherwise \
+         name the right folder"
     )))
 }
 
@@ -78,8 +77,8 @@ fn no_chain(sources: &Sources, loaded: &Loaded, has_wallet: bool) -> Failure {
         )
     } else {
         format!(
-            "`farthing init{named}` asks for the chain and makes the wallet; if there should be one, name its folder with \
-             --data"
+            "`farthing init{named}` asks for the chain and creates the wallet; if you already have a wallet, name its \
+             folder with --data"
         )
     };
     Failure::usage(what).next(format!("{next}. The chains are {}", CHAIN_PRESETS.join(", ")))
@@ -102,8 +101,8 @@ pub(super) fn write_chain(sources: &Sources, loaded: &Loaded) -> Result<(), Fail
             let file = file.display();
             tracing::warn!(
                 %file, line,
-                "the chain of this start is not in the settings file, and the next start may not be told it: write this \
-                 line there, under [chain]"
+                "the settings file does not have the chain of this start, so the next start may miss it: write this \
+                 line into the file, under [chain]"
             );
         }
         return Ok(());
@@ -112,7 +111,7 @@ pub(super) fn write_chain(sources: &Sources, loaded: &Loaded) -> Result<(), Fail
         Failure::new(Exit::Failure, format!("{} cannot be written ({error})", file.display()))
             .next("check the folder and its owner")
     })?;
-    tracing::info!(file = %file.display(), "the chain is written here, and holds for the next starts as well");
+    tracing::info!(file = %file.display(), "the chain is written here, also for the next starts");
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use farthing_control::{
     },
 };
 use farthing_os::clock;
-use farthing_protocol::ServiceId;
+use farthing_protocol::{Address, ServiceId};
 
 use crate::{
     Context,
@@ -27,23 +27,26 @@ pub struct History {
     /// charged, free, failed, pending, confirmed or lost
     #[arg(long)]
     pub state: Option<HistoryState>,
-    /// Calls of one service: its name, its UUID, or the first digits of that
+    /// Calls of one service: its name, its UUID, or the first digits of the UUID
     #[arg(long, value_name = "SERVICE")]
     pub service: Option<ServiceName>,
+    /// Entries with one wallet: that of an owner or a payer
+    #[arg(long, value_name = "WALLET")]
+    pub with: Option<Address>,
     /// First day in UTC, such as 2026-11-21, or a Unix time in seconds
     #[arg(long, value_name = "DAY")]
     pub from: Option<String>,
     /// Last day in UTC, or the second after the last
     #[arg(long, value_name = "DAY")]
     pub to: Option<String>,
-    /// Number of entries at most; by default 50, or all with --csv
+    /// Largest number of entries; by default 50, or all with --csv
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     pub limit: Option<u64>,
     /// Print CSV, with amounts in USDC
     #[arg(long, conflicts_with = "by_day")]
     pub csv: bool,
-    /// Show the totals of each day instead; the last 30 days unless --from says otherwise
-    #[arg(long, conflicts_with_all = ["kind", "state", "service", "limit"])]
+    /// Show totals per day instead; by default the last 30 days
+    #[arg(long, conflicts_with_all = ["kind", "state", "service", "with", "limit"])]
     pub by_day: bool,
 }
 
@@ -57,7 +60,9 @@ pub(super) async fn history(
     arguments: History,
 ) -> Result<(), Failure> {
     if arguments.csv && context.global.json {
-        return Err(Failure::usage("the history is either CSV or JSON").next("leave out --csv or --json"));
+        return Err(
+            Failure::usage("--csv and --json cannot be used together").next("leave out --csv or --json")
+        );
     }
     if arguments.by_day {
         return by_day(context, node, &arguments).await;
@@ -94,9 +99,9 @@ pub(super) async fn history(
         return Ok(());
     }
     if entries.is_empty() {
-        context.output.prose("Nothing in the history fits.");
+        context.output.prose("No entries found.");
     } else if cursor.is_some() {
-        context.output.prose("There is more; raise --limit, or use --csv for everything.");
+        context.output.prose("There are more entries. Raise --limit, or use --csv for all of them.");
     }
     context.output.data(&entries, |entries| list(entries))
 }
@@ -111,6 +116,7 @@ fn target(
         .with_some("kind", (!kinds.is_empty()).then(|| kinds.join(",")))
         .with_some("state", arguments.state.map(HistoryState::name))
         .with_some("service", service)
+        .with_some("with", arguments.with)
         .with_some("from", arguments.from.as_deref())
         .with_some("to", arguments.to.as_deref())
         .with_some("cursor", cursor)
@@ -158,7 +164,7 @@ async fn by_day(context: &Context, node: &ControlClient, arguments: &History) ->
 pub(super) async fn settlement(context: &Context, node: &ControlClient, number: u64) -> Result<(), Failure> {
     let found = node.ask(endpoint::Settlement.of(number)).await?;
     if found.partial {
-        context.output.prose("Some of its calls are not listed: they are too old or too many.");
+        context.output.prose("Some calls are not listed because they are too old or too many.");
     }
     context.output.data(&found, settled)
 }

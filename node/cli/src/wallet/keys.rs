@@ -42,15 +42,18 @@ pub(super) async fn export(context: &Context, keystore: bool, yes: bool) -> Resu
         return context.output.text(&json);
     }
     if !yes {
-        context.output.confirm("Whoever reads the phrase owns the wallet's money. Show it?")?;
+        context.output.confirm("Anyone who reads the phrase can take the wallet's money. Show it?")?;
     }
     let opened = on_the_side(move || -> anyhow::Result<_> {
         Ok(Wallet::open_or_create(&config.node.data_dir, config.wallet.passphrase.as_ref())?)
     })
     .await?;
     let Some(phrase) = opened.wallet.phrase() else {
-        return Err(Failure::new(Exit::Failure, "this wallet came without a phrase")
-            .next("`farthing wallet export --keystore` prints its file"));
+        return Err(Failure::new(
+            Exit::Failure,
+            "this wallet has no phrase because it came from a keystore file",
+        )
+        .next("`farthing wallet export --keystore` prints its file"));
     };
     let exported =
         Exported { address: opened.wallet.address().to_string(), phrase: phrase.expose().to_owned() };
@@ -72,8 +75,8 @@ pub(super) async fn import(context: &Context, file: &Path) -> Result<(), Failure
         pairs([("Wallet", imported.address.clone()), ("Folder", imported.data_dir.clone())])
     })?;
     context.output.prose(
-        "Its channels are found again on the chain; what was promised on them is asked of their owners. Make sure \
-         that no other node runs with this wallet.",
+        "The node finds the wallet's channels on the chain and asks their owners what was promised. Make sure that no \
+         other node runs with this wallet.",
     );
     Ok(())
 }

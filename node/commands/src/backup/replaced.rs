@@ -21,7 +21,7 @@ async fn remove(State(node): State<Handles>, Path(name): Path<String>) -> Reply<
     let removed = aside(move || replaced::remove(&node.config.node.data_dir, &name)).await?;
     let removed = removed.ok_or_else(|| {
         let next = "`farthing backup replaced` lists them. Nothing was removed.";
-        Failed::new(StatusCode::NOT_FOUND, &"there is no replaced node of that name", next)
+        Failed::new(StatusCode::NOT_FOUND, &"there is no replaced node with that name", next)
     })?;
     tracing::warn!(folder = removed.name, "the files of a replaced node were removed");
     Ok(Json(removed))

@@ -156,7 +156,7 @@ pub fn document() -> OpenApi {
     }
     let info = InfoBuilder::new()
         .title("Farthing node")
-        .description(Some("Everything the console and the command line do."))
+        .description(Some("Everything that the console and the command line can do."))
         .license(Some(LicenseBuilder::new().name(LICENSE).identifier(Some(LICENSE)).build()))
         .version(env!("CARGO_PKG_VERSION"));
     OpenApiBuilder::new()
@@ -198,7 +198,7 @@ fn summary(facts: &Facts) -> String {
     let summary = facts.summary.trim_start();
     match facts.danger {
         Danger::Low => summary.to_owned(),
-        Danger::High => format!("{summary}; asks for the password again"),
+        Danger::High => format!("{summary}; requires the password again"),
     }
 }
 
@@ -216,7 +216,7 @@ fn body_of(request: &Shape) -> Option<RequestBody> {
 fn problem() -> RefOr<Response> {
     let content = ContentBuilder::new().schema(Some(Named::of::<Problem>().reference())).build();
     let response = ResponseBuilder::new()
-        .description("Why it was not done, and what to do (RFC 9457)")
+        .description("The reason for the failure and what to do next (RFC 9457)")
         .content("application/problem+json", content);
     response.build().into()
 }

@@ -100,91 +100,125 @@ macro_rules! endpoints {
 
 const SERVICE: Param = Param::path("id", "UUID of the service");
 const NAMED: Param =
-    Param::path("name", "Name of a service, its UUID, or the first four or more digits of that");
+    Param::path("name", "Name of a service, its UUID, or the first four or more digits of the UUID");
 const CHANNEL: Param = Param::path("id", "Channel");
 const SETTLEMENT: Param = Param::path("id", "Number of the settlement").number();
-const LANGUAGE: Param = Param::path("language", "One of /sdk/languages");
-const LISTED: Param = Param::path("name", "As the list has it");
-const SECRET: Param = Param::path("name", "`default`, or as it was made");
-const MADE: Param = Param::path("name", "As it was made");
-const FORCE: Param = Param::query("force", "Asks the chain at once, and not the owner first.").yes_no();
-const WITH: Param = Param::query("with", "An owner's wallet, whose books are compared with this node's.");
+const LANGUAGE: Param = Param::path("language", "Language, as listed by /sdk/languages");
+const LISTED: Param = Param::path("name", "Name from the list");
+const SECRET: Param = Param::path("name", "Name of the secret; `default` is the node's own");
+const MADE: Param = Param::path("name", "Name of the secret");
+const SAVED: Param = Param::path("id", "UUID of the saved request");
+const FORCE: Param = Param::query("force", "Closes on the chain without asking the owner first.").yes_no();
+const WITH: Param = Param::query("with", "Wallet of an owner whose ledger is compared with this node's.");
 const OFFLINE: Param =
-    Param::query("offline", "The ledger alone: neither the chain nor an owner is asked.").yes_no();
-const LIMIT: Param = Param::query("limit", "Of each side; at most 500").number();
+    Param::query("offline", "Checks only the ledger, without asking the chain or an owner.").yes_no();
+const LIMIT: Param = Param::query("limit", "Number of calls per side, at most 500").number();
 const VERSION: Param = Param::query("version", "3.1 or 3.0");
-const OPERATION_METHOD: Param = Param::query("method", "Of the operation").required();
+const OPERATION_METHOD: Param = Param::query("method", "HTTP method of the operation").required();
 const OPERATION_PATH: Param =
-    Param::query("path", "Of the operation, as the service describes it").required();
+    Param::query("path", "Path of the operation, as the service describes it").required();
 const PACKAGE: Param = Param::query("package", "Name of the package");
-const SINGLE_FILE: Param = Param::query("single_file", "Everything in one file").yes_no();
+const SINGLE_FILE: Param = Param::query("single_file", "Writes everything into one file").yes_no();
 const FORM: Param = Param::query("form", "json or zip");
 const KIND: Param =
     Param::query("kind", "bought, served, settlement, transaction, adjustment; several with commas");
 const STATE: Param = Param::query("state", "charged, free, failed, pending, confirmed or lost");
+const SIDE: Param = Param::query("side", "bought or served");
+const OUTCOME: Param =
+    Param::query("outcome", "under-way, answered, refused, timed-out, too-large, failed or undecided");
+const BY_SECRET: Param = Param::query("secret", "Name of the secret that ordered it");
+const CALL_ID: Param = Param::query("call_id", "UUID of the call");
+const CALL_KEY: Param = Param::path("key", "`key` of a call in the log, or its call id");
+const VERIFIED: Param = Param::query("verify", "Verifies the receipt.").yes_no();
 const OF_SERVICE: Param = Param::query("service", "UUID");
+const OF_PEER: Param = Param::query("with", "The other side's wallet");
 const FROM: Param = Param::query("from", "First day (2026-11-21, UTC) or second (Unix time)");
-const TO: Param = Param::query("to", "Last day, or the second after the last");
-const STEP: Param = Param::query("limit", "50 unless given, at most 500").number();
-const CURSOR: Param = Param::query("cursor", "`next` of the step before");
-const AFTER: Param = Param::query("after", "`next` of the answer before").number();
-const LEVEL: Param = Param::query("level", "error, warn, info, debug or trace: this weight and heavier ones");
+const TO: Param = Param::query("to", "Last day, or the Unix second after the last one");
+const STEP: Param = Param::query("limit", "Number of entries; by default 50, at most 500").number();
+const CURSOR: Param = Param::query("cursor", "The `next` of the previous page");
+const RANGE: Param = Param::query("range", "day, week, month or year; by default week");
+const OF_OWNER: Param = Param::query("owner", "Wallet of an owner: shows what was bought there");
+const AFTER: Param = Param::query("after", "The `next` of the previous answer").number();
+const LEVEL: Param =
+    Param::query("level", "error, warn, info, debug or trace: this level and more severe ones");
 const LINES: Param =
-    Param::query("limit", "The newest so many; 200 unless given, and all with `after`").number();
-const FROM_DAY: Param = Param::query("from", "First day (2026-11-21, UTC); the last 30 days unless given");
-const TO_DAY: Param = Param::query("to", "Last day; today unless given");
+    Param::query("limit", "Number of newest lines; by default 200, or all with `after`").number();
+const FROM_DAY: Param = Param::query("from", "First day (2026-11-21, UTC); by default 30 days ago");
+const TO_DAY: Param = Param::query("to", "Last day; by default today");
 
 endpoints! {
     /// What the node itself is asked and told.
     Commands {
         "Calls" {
-            /// Buy one call; the answer is the service's own
+            /// Buy one call; returns the service's own answer
             call: Call, POST "/call" []; (types::CallRequest) -> (raw), Low;
-            /// The newest calls
+            /// List the newest calls
             activity: Activity, GET "/activity" [LIMIT]; () -> (types::Activity), Low;
-            /// What the newest calls amount to
+            /// List the calls that reached this node: bought, served or refused, newest first
+            calls: Calls, GET "/calls" [SIDE, OF_SERVICE, OUTCOME, BY_SECRET, CALL_ID, FROM, TO, STEP, CURSOR]; () -> (types::CallsPage), Low;
+            /// Show one call with everything that is kept about it
+            show_call: ShowCall, GET "/calls/{key}" [CALL_KEY, VERIFIED]; () -> (types::CallShown), Low;
+            /// Summarise the newest calls
             figures: Figures, GET "/figures" []; () -> (types::Figures), Low;
+            /// Show calls and money over time up to now: for all services, one service or one owner
+            series: Series, GET "/series" [RANGE, OF_SERVICE, OF_OWNER]; () -> (types::Series), Low;
+            /// Show how many calls each of my services served over the same time
+            served_series: ServedSeries, GET "/series/served" [RANGE]; () -> ([types::ServiceCalls]), Low;
         }
         "Catalog" {
-            /// Find services
+            /// Search for services
             catalog_search: CatalogSearch, POST "/catalog/search" []; (types::CatalogQuery) -> (types::CatalogPage), Low;
-            /// Services that a name, or the beginning of an id, stands for; 20 at most
+            /// List services that match a name or the beginning of an id; at most 20
             named_services: NamedServices, GET "/catalog/named/{name}" [NAMED]; () -> ([types::NamedService]), Low;
-            /// A service of the network
+            /// Show a service of the network
             catalog_service: CatalogService, GET "/catalog/{id}" [SERVICE]; () -> (types::CatalogService), Low;
-            /// The OpenAPI document of a service
+            /// Get the OpenAPI document of a service
             catalog_openapi: CatalogOpenapi, GET "/catalog/{id}/openapi.json" [SERVICE, VERSION]; () -> (raw), Low;
-            /// Free samples of a service
+            /// Show the free samples of a service
             catalog_samples: CatalogSamples, GET "/catalog/{id}/samples" [SERVICE]; () -> (types::CatalogSamples), Low;
-            /// The versions of a service, the newest first: as its owner tells them, and what this node saw beyond that
+            /// List the versions of a service, newest first: those that its owner reports and those that this node saw
             catalog_versions: CatalogVersions, GET "/catalog/{id}/versions" [SERVICE]; () -> ([types::VersionNote]), Low;
-            /// An operation of a service as a form to fill in
+            /// Show an operation of a service as a form to fill in
             catalog_form: CatalogForm, GET "/catalog/{id}/form" [SERVICE, OPERATION_METHOD, OPERATION_PATH]; () -> (types::CallForm), Low;
+            /// Show an operation of a service in full: its form, and the schemas of its parameters, body and answers
+            catalog_reference: CatalogReference, GET "/catalog/{id}/reference" [SERVICE, OPERATION_METHOD, OPERATION_PATH]; () -> (types::OperationReference), Low;
+        }
+        "Saved requests" {
+            /// List the saved requests of all services or of one, by name
+            saved_requests: SavedRequests, GET "/saved-requests" [OF_SERVICE]; () -> ([types::SavedTitle]), Low;
+            /// Save a request under a name, without secret values
+            save_request: SaveRequest, POST "/saved-requests" []; (types::NewSavedRequest) -> (types::SavedRequest), Low;
+            /// Show a saved request
+            saved_request: SavedRequest, GET "/saved-requests/{id}" [SAVED]; () -> (types::SavedRequest), Low;
+            /// Rename a saved request
+            rename_saved_request: RenameSavedRequest, POST "/saved-requests/{id}/name" [SAVED]; (types::SavedName) -> (types::SavedTitle), Low;
+            /// Delete a saved request
+            remove_saved_request: RemoveSavedRequest, DELETE "/saved-requests/{id}" [SAVED]; () -> (types::SavedTitle), Low;
         }
         "Client code" {
-            /// Languages that client code can be written in
+            /// List the languages for client code
             sdk_languages: SdkLanguages, GET "/sdk/languages" []; () -> ([types::sdk::SdkLanguage]), Low;
-            /// Client code for a service, as JSON or as a ZIP archive
+            /// Generate client code for a service, as JSON or as a ZIP archive
             sdk: Sdk, GET "/catalog/{id}/sdk/{language}" [SERVICE, LANGUAGE, PACKAGE, SINGLE_FILE, FORM]; () -> (types::sdk::Sdk), Low;
-            /// Client code for a service, with templates of one's own
+            /// Generate client code for a service with your own templates
             sdk_with_templates: SdkWithTemplates, POST "/catalog/{id}/sdk/{language}" [SERVICE, LANGUAGE]; (types::sdk::SdkRequest) -> (types::sdk::Sdk), Low;
-            /// One call as code that uses the client, in every language
+            /// Show one call as client code, in every language
             sdk_snippets: SdkSnippets, POST "/catalog/{id}/snippets" [SERVICE]; (types::sdk::SnippetRequest) -> ([types::sdk::Snippet]), Low;
         }
         "Money" {
-            /// Services whose answers break their own description or that fail often, and what becomes of calls to them
+            /// List services that fail often or contradict their description, with the rule for their calls
             flagged_services: FlaggedServices, GET "/spending/flagged" []; () -> (types::FlaggedServices), Low;
-            /// Say what becomes of calls to one service while it is flagged
+            /// Set the rule for calls to one service while it is flagged
             rule_flagged: RuleFlagged, POST "/spending/flagged" []; (types::FlagRequest) -> (types::FlaggedServices), High;
-            /// Calls, transactions, settlements and adjustments, the newest first
-            history: History, GET "/history" [KIND, STATE, OF_SERVICE, FROM, TO, STEP, CURSOR]; () -> (types::HistoryPage), Low;
-            /// The same as CSV (RFC 4180), up to 20,000 lines
-            history_csv: HistoryCsv, GET "/history.csv" [KIND, STATE, OF_SERVICE, FROM, TO]; () -> (raw), Low;
-            /// The same as one list, up to 20,000 entries
-            history_json: HistoryJson, GET "/history.json" [KIND, STATE, OF_SERVICE, FROM, TO]; () -> ([types::HistoryEntry]), Low;
-            /// What each day came to, the earliest first
+            /// List calls, transactions, settlements and adjustments, newest first
+            history: History, GET "/history" [KIND, STATE, OF_SERVICE, OF_PEER, FROM, TO, STEP, CURSOR]; () -> (types::HistoryPage), Low;
+            /// Download the history as CSV (RFC 4180), up to 20,000 lines
+            history_csv: HistoryCsv, GET "/history.csv" [KIND, STATE, OF_SERVICE, OF_PEER, FROM, TO]; () -> (raw), Low;
+            /// Download the history as one list, up to 20,000 entries
+            history_json: HistoryJson, GET "/history.json" [KIND, STATE, OF_SERVICE, OF_PEER, FROM, TO]; () -> ([types::HistoryEntry]), Low;
+            /// Show the totals of each day, earliest first
             history_days: HistoryDays, GET "/history/days" [FROM_DAY, TO_DAY]; () -> ([types::DayTotals]), Low;
-            /// A settlement with the calls that it paid for
+            /// Show a settlement and the calls it paid for
             settlement: Settlement, GET "/settlements/{id}" [SETTLEMENT]; () -> (types::SettlementShown), Low;
             /// Balances
             wallet: Wallet, GET "/wallet" []; () -> (types::WalletBalance), Low;
@@ -196,53 +230,55 @@ endpoints! {
             open_channel: OpenChannel, POST "/channels" []; (types::OpenRequest) -> (types::Channel), High;
             /// Close a channel
             close_channel: CloseChannel, POST "/channels/{id}/close" [CHANNEL, FORCE]; () -> (types::Channel), High;
-            /// Buy again from an owner whose channel was stopped, once that is empty
+            /// Buy again from an owner after its stopped channel was emptied
             resume_channel: ResumeChannel, POST "/channels/{id}/resume" [CHANNEL]; () -> (types::Channel), High;
             /// Claim what was earned
             settle: Settle, POST "/settle" []; () -> (types::Settled), Low;
-            /// Whether the channel contract is on the node's chain, and with which code
+            /// Show whether the channel contract is on the node's chain, and its code
             contract: Contract, GET "/contract" []; () -> (types::ContractShown), Low;
-            /// What it costs to put the channel contract on the chain, at the gas price of now
+            /// Show what it costs to deploy the channel contract at the current gas price
             deployment_cost: DeploymentCost, GET "/contract/cost" []; () -> (types::DeploymentCost), Low;
-            /// Put the channel contract on the chain; nothing is sent where it is already
+            /// Deploy the channel contract; sends nothing if it is already deployed
             deploy_contract: DeployContract, POST "/contract" []; () -> (types::Deployed), High;
-            /// What the node may spend, has spent today, and whether spending is stopped
+            /// Show the spending limits, today's spending, and whether spending is stopped
             spending: Spending, GET "/spending" []; () -> (types::SpendingState), Low;
-            /// Stop all spending, at once and over restarts; selling and settling go on
+            /// Stop all spending now and after restarts; selling and settling continue
             stop_spending: StopSpending, POST "/spending/stop" []; () -> (types::SpendingState), Low;
-            /// End a stop
+            /// Allow spending again
             resume_spending: ResumeSpending, POST "/spending/resume" []; () -> (types::SpendingState), High;
             /// Change the limits while the node runs
             limit_spending: LimitSpending, POST "/spending/limits" []; (types::LimitsRequest) -> (types::SpendingState), High;
-            /// Let calls of a service cost up to a price without naming it
+            /// Accept a price for all calls of a service
             accept_price: AcceptPrice, POST "/spending/accept" []; (types::AcceptPrice) -> (types::AcceptPrice), High;
         }
         "Secrets" {
-            /// The default secret
+            /// Show the default secret
             secret: Secret, GET "/secret" []; () -> (types::Secret), High;
-            /// Replace the default secret; the old one ends
+            /// Replace the default secret; the old one stops working
             rotate_secret: RotateSecret, POST "/secret/rotate" []; () -> (types::Secret), High;
-            /// Every secret with what its holder may do, without the secrets themselves
+            /// List secrets with their limits, without the secrets themselves
             secrets: Secrets, GET "/secrets" []; () -> ([types::SecretShown]), Low;
-            /// Make a secret
+            /// Create a secret
             create_secret: CreateSecret, POST "/secrets" []; (types::NewSecret) -> (types::Secret), High;
             /// A secret
             named_secret: NamedSecret, GET "/secrets/{name}" [SECRET]; () -> (types::Secret), High;
-            /// End a secret
+            /// Revoke a secret
             revoke_secret: RevokeSecret, DELETE "/secrets/{name}" [MADE]; () -> (types::SecretShown), High;
-            /// Replace what the holder of a secret may do
+            /// Change the limits of a secret
             limit_secret: LimitSecret, POST "/secrets/{name}/limits" [MADE]; (types::SecretLimits) -> (types::SecretShown), High;
-            /// Replace a secret; the old one ends
+            /// Buy one call with a secret, within its limits; returns the service's own answer
+            call_with_secret: CallWithSecret, POST "/secrets/{name}/call" [SECRET]; (types::CallRequest) -> (raw), Low;
+            /// Replace a secret; the old one stops working
             rotate_named_secret: RotateNamedSecret, POST "/secrets/{name}/rotate" [SECRET]; () -> (types::Secret), High;
         }
         "My services" {
-            /// Whether others have the listing of my service, and whether my server answers
+            /// Check whether other nodes have my service's listing, and whether my server answers
             api_health: ApiHealth, GET "/apis/{id}/health" [SERVICE]; () -> (types::ListingHealth), Low;
-            /// What a description offers, before anything is published
+            /// Preview what a description offers; publishes nothing
             inspect_api: InspectApi, POST "/apis/inspect" []; (types::InspectRequest) -> (types::Inspection), Low;
-            /// A service as strangers would see it; nothing is published
+            /// Preview a service as others would see it; publishes nothing
             preview_api: PreviewApi, POST "/apis/preview" []; (types::ServiceFile) -> (types::ApiPreview), Low;
-            /// One request to the server of a service that is not published yet
+            /// Send one request to the server of a service that is not published yet
             try_api: TryApi, POST "/apis/try" []; (types::TryRequest) -> (types::Tried), High;
             /// My services
             apis: Apis, GET "/apis" []; () -> ([types::Api]), Low;
@@ -252,13 +288,13 @@ endpoints! {
             show_api: ShowApi, GET "/apis/{id}" [SERVICE]; () -> (types::ApiShown), Low;
             /// Read the description again
             rescan_api: RescanApi, POST "/apis/{id}/rescan" [SERVICE]; (types::RescanRequest) -> (types::Rescan), High;
-            /// Change a service: texts, server, what is offered
+            /// Change a service's texts, server or operations
             edit_api: EditApi, POST "/apis/{id}/edit" [SERVICE]; (types::EditRequest) -> (types::Edited), High;
-            /// One request to the server of my service, as a paid call would make it; free
+            /// Send my own server one request, as a paid call would; free
             test_api: TestApi, POST "/apis/{id}/test" [SERVICE]; (types::TestRequest) -> (types::Tested), High;
-            /// The OpenAPI document of my service
+            /// Get the OpenAPI document of my service
             api_openapi: ApiOpenapi, GET "/apis/{id}/openapi.json" [SERVICE, VERSION]; () -> (raw), Low;
-            /// The versions of my service, the newest first, each with what was different
+            /// List the versions of my service, newest first, with what changed in each
             api_versions: ApiVersions, GET "/apis/{id}/versions" [SERVICE]; () -> ([types::VersionNote]), Low;
             /// Retire a service
             remove_api: RemoveApi, DELETE "/apis/{id}" [SERVICE]; () -> (types::Api), High;
@@ -272,67 +308,67 @@ endpoints! {
         "Network" {
             /// Connected nodes
             peers: Peers, GET "/net/peers" []; () -> ([types::Peer]), Low;
-            /// Measure the way to a node
+            /// Measure the round-trip time to a node
             ping: Ping, POST "/net/ping" []; (types::PingRequest) -> (types::Pong), Low;
-            /// Look for a node everywhere
+            /// Look up a node
             lookup: Lookup, POST "/net/lookup" []; (types::LookupRequest) -> (types::Lookup), Low;
-            /// Whether others reach this node, as last tested
+            /// Show the last test of whether other nodes can connect to this one
             reached: Reached, GET "/net/reach" []; () -> (types::Reach), Low;
-            /// Test now whether others reach this node
+            /// Test now whether other nodes can connect to this one
             test_reach: TestReach, POST "/net/reach" []; () -> (types::Reach), Low;
-            /// How much travels between this node and others
+            /// Show bytes sent to and received from other nodes
             traffic: Traffic, GET "/net/traffic" []; () -> (types::Traffic), Low;
         }
         "Node" {
             /// This document
             document: Document, GET "/openapi.json" []; () -> (raw), Low;
-            /// What needs a person, each with its cause and what to do
+            /// List alerts, each with its cause and what to do
             alerts: Alerts, GET "/alerts" []; () -> ([types::Alert]), Low;
-            /// From when on alerts are raised, and whom they are told
+            /// Show the alert levels and the webhook
             alert_levels: AlertLevels, GET "/alerts/levels" []; () -> (types::AlertLevels), Low;
-            /// Change levels and webhook
+            /// Change the alert levels and the webhook
             set_alert_levels: SetAlertLevels, POST "/alerts/levels" []; (types::AlertLevelsRequest) -> (types::AlertLevels), High;
-            /// Tell the webhook the present alerts now, marked as a test
+            /// Send the current alerts to the webhook now, marked as a test
             test_alerts: TestAlerts, POST "/alerts/test" []; () -> (types::AlertLevels), Low;
-            /// Make the secret that signs messages to the webhook, in place of the one before; it is shown once
+            /// Create a new secret that signs messages to the webhook; it replaces the old one and is shown once
             renew_alert_secret: RenewAlertSecret, POST "/alerts/secret" []; () -> (types::Secret), High;
-            /// The invariants that the ledger and the contract show, and agreement with an owner's books
+            /// Check the invariants of the ledger and the contract, and compare with an owner's ledger
             audit: Audit, GET "/audit" [WITH, OFFLINE]; () -> (types::Audit), Low;
-            /// The newest lines of the log, which the node keeps in memory
+            /// Show the newest log lines that the node keeps in memory
             logs: Logs, GET "/logs" [AFTER, LEVEL, LINES]; () -> (types::LogLines), Low;
-            /// The node at a glance
+            /// Show the node's state
             status: Status, GET "/status" []; () -> (types::Status), Low;
-            /// Whether the node can buy and sell; 503 when not
+            /// Tell whether the node can buy and sell; 503 if not
             health: Health, GET "/health" []; () -> (types::Health), Low;
-            /// Everything checked, each with what mends it
+            /// Check everything the node needs
             doctor: Doctor, GET "/doctor" []; () -> (types::Doctor), Low;
         }
         "Backup" {
-            /// Backups in the data folder, the newest first
+            /// List the backups in the data folder, newest first
             backups: Backups, GET "/backups" []; () -> ([types::Backup]), Low;
-            /// Make a backup that the passphrase opens
+            /// Make a backup, encrypted with the passphrase
             create_backup: CreateBackup, POST "/backups" []; (types::BackupRequest) -> (types::Backup), High;
-            /// A backup, to be kept elsewhere
+            /// Download a backup
             backup: Backup, GET "/backups/{name}" [LISTED]; () -> (raw), High;
-            /// Bring a backup from elsewhere, up to 64 MiB
+            /// Upload a backup, up to 64 MiB
             upload_backup: UploadBackup, POST "/backups/upload" []; (raw) -> (types::Backup), High;
-            /// Open a backup and check everything in it
+            /// Open a backup and check its contents
             verify_backup: VerifyBackup, POST "/backups/{name}/verify" [LISTED]; (types::BackupRequest) -> (types::BackupFacts), High;
-            /// What the wallet can be had back from
+            /// Show how the wallet can be restored
             wallet_backup: WalletBackup, GET "/wallet/backup" []; () -> (types::WalletBackup), Low;
-            /// The words that are the wallet
+            /// Show the wallet's backup phrase
             phrase: Phrase, POST "/wallet/phrase" []; () -> (types::Phrase), High;
-            /// Show that the phrase is written down, with some of its words
+            /// Confirm with some of its words that the phrase is written down
             check_phrase: CheckPhrase, POST "/wallet/phrase/check" []; (types::PhraseCheck) -> (types::WalletBackup), High;
-            /// Whether a backup is made every day, the newest, the next, and what is wrong
+            /// Show whether daily backups are on, the newest and next backup, and any problem
             automatic_backups: AutomaticBackups, GET "/automatic-backups" []; () -> (types::AutomaticBackups), Low;
             /// Turn daily backups on or off, or change how many are kept
             set_automatic_backups: SetAutomaticBackups, POST "/automatic-backups" []; (types::AutomaticBackupsRequest) -> (types::AutomaticBackups), High;
             /// Make the daily backup now
             make_automatic_backup: MakeAutomaticBackup, POST "/automatic-backups/now" []; () -> (types::Backup), Low;
-            /// Nodes that a restored one took the place of, whose files are kept
+            /// List replaced nodes; restoring a backup keeps the files of the node it replaces
             replaced_nodes: ReplacedNodes, GET "/replaced-nodes" []; () -> ([types::ReplacedNode]), Low;
-            /// Remove the files of a replaced node, its wallet too, for good
+            /// Permanently remove the files of a replaced node, including its wallet
             remove_replaced_node: RemoveReplacedNode, DELETE "/replaced-nodes/{name}" [LISTED]; () -> (types::ReplacedNode), High;
         }
     }
@@ -342,17 +378,17 @@ endpoints! {
     /// What belongs to the process around the node: its settings, and how it starts again.
     Settings {
         "Node" {
-            /// The settings that hold, each with its source; secrets are left out
+            /// List the settings in use and where each comes from, without secrets
             config: Config, GET "/config" []; () -> ([types::Setting]), Low;
-            /// End running calls, then start again with the settings of now
+            /// Finish running calls, then restart with the current settings
             restart: Restart, POST "/restart" []; () -> (types::Restarting), High;
-            /// How the chain is reached
+            /// Show the chain's endpoints and confirmations
             chain_settings: ChainSettings, GET "/chain/settings" []; () -> (types::ChainSettings), Low;
-            /// Change how the chain is reached, from the next start on
+            /// Change the chain's endpoints and confirmations; takes effect at the next start
             set_chain_settings: SetChainSettings, POST "/chain/settings" []; (types::ChainSettingsRequest) -> (types::ChainSettingsSaved), High;
         }
         "Backup" {
-            /// Put the node of a backup in this one's place and restart
+            /// Replace this node with the node of a backup, and restart
             restore_backup: RestoreBackup, POST "/backups/{name}/restore" [LISTED]; (types::BackupRequest) -> (types::Restoring), High;
         }
     }
@@ -362,9 +398,9 @@ endpoints! {
     /// What the console's port has beside the others: whoever may use the control socket needs no password.
     Session {
         "Session" {
-            /// Choose the console's first password with the setup code; logs in as /session does
+            /// Set the console's first password with the setup code; logs in like /session
             set_up: SetUp, POST "/setup" []; (types::SetUp) -> (types::LoggedIn), Low;
-            /// Log in: sets the cookie, and answers the key that every request has to carry as x-console-key
+            /// Log in: sets the cookie and returns the key that every request must send as x-console-key
             log_in: LogIn, POST "/session" []; (types::LogIn) -> (types::LoggedIn), Low;
         }
     }
@@ -374,9 +410,9 @@ endpoints! {
     /// What the control socket alone has: whoever owns the machine finds the way back into the console there.
     Door {
         "Console" {
-            /// Where the console is
+            /// Show the console's address
             console: ShowConsole, GET "/console" []; () -> (types::Console), Low;
-            /// Take the password away, and make a new setup code
+            /// Remove the password and create a new setup code
             reset_console: ResetConsole, POST "/console/reset" []; () -> (types::Console), High;
         }
     }

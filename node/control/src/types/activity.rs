@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{AddressText, CallIdText, ServiceIdText, UsdcText};
+use super::{AddressText, CallIdText, CallOutcome, ServiceIdText, UsdcText};
 
 /// The newest calls, bought and served.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -24,9 +24,10 @@ pub struct BoughtCall {
     pub operation: String,
     /// Seconds since the Unix epoch.
     pub time_secs: u64,
+    pub outcome: CallOutcome,
     /// As the service answered; `None` when it did not.
     pub status: Option<u16>,
-    /// The reason that it was not charged, when it ended without an answer.
+    /// The reason that there is no answer.
     pub reason: Option<String>,
     pub charged: UsdcText,
     /// The whole call, what the owner took of it, and of that its upstream, in microseconds.
@@ -47,6 +48,8 @@ pub struct ServedCall {
     pub operation: String,
     /// Seconds since the Unix epoch.
     pub time_secs: u64,
+    pub outcome: CallOutcome,
+    /// As this node's server answered; 0 when it did not.
     pub status: u16,
     pub charged: UsdcText,
 }

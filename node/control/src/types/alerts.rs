@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use super::{EthText, UsdcText};
 
-/// Something that needs a person.
+/// A problem that needs attention.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Alert {
     pub kind: AlertKind,
@@ -21,7 +21,7 @@ pub struct Alert {
 }
 
 words! {
-    /// The kind of thing that needs a person.
+    /// The kind of an alert.
     AlertKind {
         /// A part of the node does not work, so nothing is bought and sold; the subject is a [`NodePart`].
         NotReady = "not-ready",
@@ -110,7 +110,7 @@ pub enum AlertSeverity {
     Error,
 }
 
-/// From when on an alert is raised, and where alerts are posted to.
+/// The levels of alerts and the webhook that gets them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AlertLevels {
     /// In the wallet of a node that buys; zero raises nothing, here and below.
@@ -129,7 +129,7 @@ pub struct AlertLevels {
     pub problem: Option<String>,
 }
 
-/// `farthing alert set`: what is not named stays as it is.
+/// `farthing alert set`; members that are left out stay as they are.
 #[derive(Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AlertLevelsRequest {

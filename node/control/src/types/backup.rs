@@ -48,7 +48,7 @@ pub struct AutomaticBackups {
     pub failing_since_secs: Option<u64>,
 }
 
-/// `farthing backup auto`: what is not named stays as it is.
+/// `farthing backup auto`; members that are left out stay as they are.
 #[derive(Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AutomaticBackupsRequest {
@@ -114,7 +114,7 @@ pub struct WalletBackup {
     pub newest_backup_secs: Option<u64>,
 }
 
-/// The words that are the wallet.
+/// Show the wallet's backup phrase.
 #[derive(Clone, Serialize, Deserialize, ToSchema)]
 pub struct Phrase {
     pub address: String,

@@ -1,6 +1,6 @@
 //! The network's services, as the node tells of them.
 
-use farthing_bridge::form::Form;
+use farthing_bridge::{form::Form, outline::OperationOutline};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -49,8 +49,28 @@ pub struct CatalogPage {
     pub total: usize,
     pub offset: usize,
     pub hits: Vec<CatalogHit>,
-    /// The number of all that fit in each category, with each tag, …
+    /// The number of all that fit in each category, with each tag, …; of what the node keeps, where that is not all.
     pub counts: Counts,
+    /// The part of the network that was searched, where the node does not keep all listings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<SearchScope>,
+}
+
+/// The part of the network that a search covered, on a node that does not keep all of its listings.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SearchScope {
+    /// Of the network's sixteen.
+    pub shards_kept: u32,
+    /// True if all places for listings are taken, so that some of these shards may be lacking.
+    pub is_full: bool,
+    /// Index nodes that were asked for what the node lacks.
+    pub index_nodes_asked: usize,
+    /// Those of them that answered before there was enough.
+    pub index_nodes_answered: usize,
+    /// True if an answer was as long as it may be: there may be more.
+    pub may_be_more: bool,
+    /// The same in words.
+    pub words: String,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -180,6 +200,10 @@ pub struct CallForm {
     pub method: MethodText,
     pub path: String,
     pub price: UsdcText,
+    /// The deposit that a call makes first, where no channel with the owner carries it. It stays the caller's until it is
+    /// spent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deposit: Option<UsdcText>,
     pub summary: String,
     /// Markdown, a stranger's.
     pub description: String,
@@ -190,6 +214,16 @@ pub struct CallForm {
     /// Fields by parameter, and the body.
     #[schema(value_type = Object)]
     pub form: Form,
+}
+
+/// One operation of a service as a reference has it: the form of a call, and what it may say and hear.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct OperationReference {
+    #[serde(flatten)]
+    pub call: CallForm,
+    /// Parameters, body and answers, each value with those within it.
+    #[schema(value_type = Object)]
+    pub outline: OperationOutline,
 }
 
 #[cfg(test)]

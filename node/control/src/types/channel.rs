@@ -64,24 +64,23 @@ impl Channel {
         let until = self.until_secs.map(clock::timestamp);
         match (self.state, until) {
             (ChannelState::Open, _) => "open".to_owned(),
-            (ChannelState::Stopped, _) => "stopped: the owner's books do not match".to_owned(),
+            (ChannelState::Stopped, _) => "stopped: the owner's ledger does not match".to_owned(),
             (ChannelState::Closing, _) => "closing".to_owned(),
             (ChannelState::ClosePromised, until) => format!(
-                "closing: its owner has promised it until {}; then this node closes it on chain by itself, and \
-                 `farthing channel close --force` does at once",
+                "closing: the owner promised to close it by {}; if not, this node closes it on the chain. To close it \
+                 now, use `farthing channel close --force`",
                 until.unwrap_or_default()
             ),
             (ChannelState::CloseRequested, until) => format!(
-                "closing: this node asked the chain, and the rest comes back by itself after {}",
+                "closing on the chain: the rest of the deposit comes back automatically after {}",
                 until.as_deref().unwrap_or("the delay")
             ),
             (ChannelState::Closed, _) => "closed".to_owned(),
             (ChannelState::Withdrawn, _) => {
-                "closed: the delay was over, and the rest is in the wallet".to_owned()
+                "closed: the delay is over, and the rest of the deposit is in the wallet".to_owned()
             }
             (ChannelState::CloseBrought, _) => {
-                "closed: its owner signed the close, this node brought it to the chain, and the rest is in the wallet"
-                    .to_owned()
+                "closed: the owner signed the close, and the rest of the deposit is in the wallet".to_owned()
             }
         }
     }

@@ -142,7 +142,7 @@ pub struct ChainSettings {
     pub in_force: bool,
 }
 
-/// `farthing chain set`: what is not named stays as it is.
+/// `farthing chain set`; members that are left out stay as they are.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChainSettingsRequest {
@@ -150,7 +150,7 @@ pub struct ChainSettingsRequest {
     pub rpc_urls: Option<Vec<String>>,
     /// Blocks until a deposit counts, 1 to 1,000.
     pub confirmations: Option<u64>,
-    /// First back to the configuration's, both of them.
+    /// Goes back to the configured values first, both of them.
     #[serde(default)]
     pub reset: bool,
 }

@@ -96,7 +96,7 @@ pub struct DayTotals {
     pub earned: UsdcText,
 }
 
-/// A settlement with the calls that it paid for.
+/// Show a settlement and the calls it paid for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SettlementShown {
     pub id: u64,

@@ -105,7 +105,7 @@ pub struct ApiPreview {
     pub samples: Vec<OperationSample>,
 }
 
-/// One request to the server of a service that is not published yet.
+/// Send one request to the server of a service that is not published yet.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TryRequest {

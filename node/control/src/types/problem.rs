@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 const TYPE_PREFIX: &str = "urn:farthing:problem:";
 
 words! {
-    /// The problems that the command line and the console tell apart by their names.
+    /// The problems that are told apart by their names.
     ProblemName {
         UnknownPath = "unknown-path",
         /// A transfer whose end is not known: to repeat it may pay twice.
@@ -22,9 +22,16 @@ words! {
         ChainUnreachable = "chain-unreachable",
         UpstreamFailed = "upstream-failed",
         UpstreamTimeout = "upstream-timeout",
+        AnswerTooLarge = "answer-too-large",
         BadAnswer = "bad-answer",
         OwnerDistrusted = "owner-distrusted",
+        OwnerUnreachable = "owner-unreachable",
+        ChannelNotFunded = "channel-not-funded",
         MayHaveRun = "may-have-run",
+        Undecided = "undecided",
+        Internal = "internal",
+        AnswerNotRepeated = "answer-not-repeated",
+        AnswerNoLongerKept = "answer-no-longer-kept",
     }
 }
 

@@ -22,8 +22,10 @@ words! {
 pub struct Reach {
     /// In plain words, with what to do.
     pub summary: String,
-    /// True if somebody outside was shown to reach this node, over TCP or QUIC.
+    /// True if somebody outside was shown to reach this node without a relay, over TCP or QUIC.
     pub reachable: bool,
+    /// The relays through which callers were shown to reach this node, where nobody can connect to it.
+    pub relays: Vec<AddressText>,
     pub tcp: ReachState,
     pub quic: ReachState,
     /// Seconds since the Unix epoch.

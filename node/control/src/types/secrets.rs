@@ -35,10 +35,10 @@ pub struct SecretShown {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SecretLimits {
-    /// The most one call may cost; the node's limit when absent.
+    /// Highest price of one call; the node's limit when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price_max: Option<UsdcText>,
-    /// The most in a day (UTC); the node's limit per secret when absent.
+    /// Most that may be spent in a day (UTC); the node's limit per secret when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_day: Option<UsdcText>,
     /// Only these services; every service when absent.

@@ -182,7 +182,7 @@ pub struct ApiShown {
     pub charge: Charge,
 }
 
-/// `farthing api edit`: what is not named stays as it is. Prices have a command of their own.
+/// `farthing api edit`; members that are left out stay as they are. Prices have their own command.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EditRequest {
@@ -234,6 +234,11 @@ pub struct Offer {
     pub path: String,
     pub price: UsdcText,
     pub summary: String,
+    /// Its name in the description, such as `listPlanets`.
+    #[serde(default)]
+    pub id: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
     pub parameters: Vec<OfferParameter>,
     /// Type of the body, when one is taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]

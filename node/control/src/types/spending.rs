@@ -46,11 +46,11 @@ pub enum StoppedBy {
 /// The node's own caps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SpendingLimits {
-    /// The most one call may cost.
+    /// Highest price of one call.
     pub price_max: UsdcText,
-    /// The most the node spends in a day (UTC).
+    /// Most that the node may spend in a day (UTC).
     pub per_day: UsdcText,
-    /// The most the holder of one secret spends in a day (UTC).
+    /// Most that may be spent with one secret in a day (UTC).
     pub per_secret_day: UsdcText,
 }
 
@@ -63,14 +63,14 @@ pub struct AcceptPrice {
     pub up_to: UsdcText,
 }
 
-/// `farthing spending limits`: what is not named stays as it is.
+/// `farthing spending limits`; members that are left out stay as they are.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LimitsRequest {
     pub price_max: Option<UsdcText>,
     pub per_day: Option<UsdcText>,
     pub per_secret_day: Option<UsdcText>,
-    /// First back to the configuration's, all of them.
+    /// Goes back to the configured values first, all of them.
     #[serde(default)]
     pub reset: bool,
 }

@@ -1,0 +1,153 @@
+//! `farthing mcp`: tools for an agent, and the configuration of the program that the agent runs in.
+
+use std::{
+    env, fs,
+    io::{self, IsTerminal},
+    path::{Path, PathBuf},
+};
+
+use clap::{Args, Subcommand};
+use farthing_mcp::{
+    ServeError,
+    clients::{self, AgentProgram, UserFolders},
+};
+use farthing_os::files;
+
+use super::{
+    Context,
+    failure::{Exit, Failure},
+};
+
+#[derive(Debug, Args)]
+pub struct Mcp {
+    /// Consumer secret whose limits apply to the agent
+    #[arg(long, value_name = "NAME", default_value = "default", global = true)]
+    pub secret: String,
+    #[command(subcommand)]
+    pub verb: Option<McpVerb>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum McpVerb {
+    /// Show what to put into the configuration of a program that agents run in, or put it there
+    Install(Install),
+}
+
+#[derive(Debug, Args)]
+pub struct Install {
+    /// Program that agents run in
+    pub program: AgentProgram,
+    /// Print the configuration; the default
+    #[arg(long, conflicts_with = "write")]
+    pub print: bool,
+    /// Write the entry into the program's file; everything else in the file stays
+    #[arg(long)]
+    pub write: bool,
+}
+
+pub(super) async fn mcp(context: &Context, arguments: Mcp) -> Result<(), Failure> {
+    let Mcp { secret, verb } = arguments;
+    match verb {
+        Some(McpVerb::Install(install)) => self::install(context, &secret, &install),
+        None => serve(context, &secret).await,
+    }
+}
+
+/// Serves an agent. Standard output belongs to the protocol.
+async fn serve(context: &Context, secret: &str) -> Result<(), Failure> {
+    if io::stdin().is_terminal() {
+        context.output.prose(
+            "This command speaks with an agent on standard input and output. `farthing mcp install` shows how a program \
+             starts it. Press Ctrl-D to end it.",
+        );
+    }
+    farthing_mcp::serve(context.node()?, secret).await.map_err(|error| {
+        let next = match error {
+            ServeError::Protocol(_) => "start it from a program that speaks the protocol; see docs/agents.md",
+            ServeError::BrokenOff(_) => "start it again",
+        };
+        Failure::new(Exit::Failure, &error).next(next)
+    })
+}
+
+fn install(context: &Context, secret: &str, install: &Install) -> Result<(), Failure> {
+    let program = install.program;
+    let command = text_of(env::current_exe().map_err(anyhow::Error::from)?)?;
+    let folder = farthing_config::node_folder(&context.sources())?;
+    let folder = std::path::absolute(&folder.path).map_err(anyhow::Error::from)?;
+    let arguments = clients::arguments(&text_of(folder)?, secret);
+    let file = program.file(&user_folders()?);
+    if !install.write {
+        let configuration = program.configuration(&command, &arguments);
+        context.output.data(&configuration, |configuration| format!("{configuration:#}"))?;
+        context.output.prose(&format!(
+            "Put this into {}, or add --write. Then restart {}.",
+            file.display(),
+            program.title()
+        ));
+        return Ok(());
+    }
+    write(program, &file, &command, &arguments)?;
+    context.output.data(&serde_json::json!({ "file": file }), |_| String::new())?;
+    context.output.prose(&format!("Wrote {}. Restart {}.", file.display(), program.title()));
+    Ok(())
+}
+
+/// Puts the entry into a file, in place of an earlier one; creates the file if it is missing.
+fn write(program: AgentProgram, file: &Path, command: &str, arguments: &[String]) -> Result<(), Failure> {
+    // A link stays one: its target is replaced.
+    let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let failed = |what: &str, error: &dyn std::fmt::Display| {
+        Failure::new(Exit::Failure, format!("{} cannot be {what}: {error}", file.display()))
+    };
+    let before = match fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(failed("read", &error).next("add the entry by hand; --print shows it")),
+    };
+    let after = program
+        .merged(&before, command, arguments)
+        .map_err(|error| failed("changed", &error).next("add the entry by hand; --print shows it"))?;
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder).map_err(|error| failed("written", &error))?;
+    }
+    files::replace_private(&file, after.as_bytes())
+        .map_err(|error| failed("written", &error).next(files::next_step(&error)))
+}
+
+fn user_folders() -> Result<UserFolders, Failure> {
+    let home = env::var_os("HOME").filter(|home| !home.is_empty());
+    let home = home.ok_or_else(|| Failure::usage("HOME is not set").next("set it to your home folder"))?;
+    let config = env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+    Ok(UserFolders { home: home.into(), config, is_macos: cfg!(target_os = "macos") })
+}
+
+/// A path as the text that a file in JSON can have.
+fn text_of(path: PathBuf) -> Result<String, Failure> {
+    path.into_os_string().into_string().map_err(|path| {
+        let what = format!("the path {} is not text", Path::new(&path).display());
+        Failure::usage(what).next("move the program or the data folder to a path that is text")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn an_entry_is_written_into_the_file_and_a_file_of_another_form_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("Code/User/mcp.json");
+        write(AgentProgram::VsCode, &file, "/bin/farthing", &[]).unwrap();
+        let read = || fs::read_to_string(&file).unwrap();
+        let told: Value = serde_json::from_str(&read()).unwrap();
+        assert_eq!(told["servers"]["farthing"]["command"], "/bin/farthing");
+        let commented = "{ // mine\n}";
+        fs::write(&file, commented).unwrap();
+        let failure = write(AgentProgram::VsCode, &file, "/bin/farthing", &[]).unwrap_err();
+        assert!(failure.to_string().contains("add the entry by hand"), "{failure}");
+        assert_eq!(read(), commented);
+    }
+}

@@ -1,0 +1,36 @@
+//! The door for agents: tools over the Model Context Protocol, with which an agent finds services, tries samples, and
+//! buys calls through a running node.
+//!
+//! An agent asks for a tool by name ([`tools`]). Its arguments become a request to the node ([`arguments`]), and what the
+//! node answers becomes a result ([`catalog`], [`money`], [`paid`]) or a [`Trouble`] with the next step. All of this is
+//! pure. [`serve`] is the adapter: it speaks the protocol on standard input and output and asks the node over its control
+//! socket.
+//!
+//! No tool changes limits, keys or secrets: what an agent may spend is what its secret may spend. Strangers' texts are
+//! bounded, have no control characters, and are marked as the owner's data.
+
+pub mod arguments;
+pub mod catalog;
+pub mod clients;
+pub mod kept;
+pub mod money;
+pub mod paid;
+mod server;
+pub mod text;
+pub mod tools;
+mod trouble;
+
+use serde_json::Value;
+
+pub use server::{ServeError, serve};
+pub use trouble::{CallFacts, Trouble};
+
+/// The arguments of a tool, as they come.
+pub type Arguments = serde_json::Map<String, Value>;
+
+/// The result of a tool: a few words, and the same for programs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolAnswer {
+    pub text: String,
+    pub structured: Value,
+}
