@@ -11,7 +11,7 @@ document.addEventListener("click", async (event) => {
       await navigator.clipboard.writeText(button.dataset.copy || code.textContent);
       words.textContent = "Copied";
     } catch {
-      words.textContent = button.dataset.copy || "Select it and copy";
+      words.textContent = button.dataset.copy || "Select and copy";
     }
     setTimeout(() => (words.textContent = before), 2000);
   }

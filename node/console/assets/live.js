@@ -1,9 +1,13 @@
 // Keeps the parts of a page marked `data-live` up to date: when the node says that something changed, the page
 // is fetched anew and its live parts are exchanged. Without this script, loading the page does the same. While the
-// node does not answer, the page says so.
+// node does not answer, the page says since when; when the log-in has ended, it says that.
 
-// A stream that ends in good order is open again before this.
+// The node says something every two seconds. A stream that ends in good order is open again before this.
 const AWAY_AFTER_MS = 5000;
+const TICK_MS = 1000;
+
+/** The error of a page that leads to the log-in. */
+class LoggedOut extends Error {}
 
 /** Fetches a page of ours as a document. Scripts in it do not run. */
 export function fetchPage(address) {
@@ -13,17 +17,26 @@ export function fetchPage(address) {
     request.responseType = "document";
     request.onload = () => {
       // A log-in page in place of the one asked for means that the session has ended.
-      const moved = new URL(request.responseURL).pathname !== new URL(address, location.href).pathname;
+      const { pathname } = new URL(request.responseURL);
+      const moved = pathname !== new URL(address, location.href).pathname;
       if (request.status === 200 && request.response && !moved) resolve(request.response);
-      else reject(new Error(`status ${request.status}`));
+      else reject(pathname === "/panel/login" ? new LoggedOut() : new Error(`status ${request.status}`));
     };
     request.onerror = () => reject(new Error("not reached"));
     request.send();
   });
 }
 
+/** Whether something was typed into `part`, or is about to be. */
+function isTypedIn(part) {
+  const fields = [...part.querySelectorAll("input:not([type=hidden]), select, textarea")];
+  return fields.some((field) => field === document.activeElement || (field.defaultValue ?? field.value) !== field.value);
+}
+
 /** Whether somebody is about to use what stands in `part`: it is left alone then. */
 function isInUse(part) {
+  // What is one state goes over into the next as a whole.
+  if (part.dataset.live === "whole") return isTypedIn(part);
   const open = part.querySelector("details[open]");
   return part.contains(document.activeElement) || open !== null || !getSelection().isCollapsed;
 }
@@ -32,23 +45,37 @@ function isInUse(part) {
 export function exchange(newer, force = false) {
   for (const part of document.querySelectorAll("[data-live]")) {
     const next = newer.getElementById(part.id);
-    if (next && (force || !isInUse(part)) && next.innerHTML !== part.innerHTML) {
-      part.replaceChildren(...document.importNode(next, true).childNodes);
-    }
+    if (!next || (!force && isInUse(part))) continue;
+    // What has come to its end changes no more.
+    if (!("live" in next.dataset)) delete part.dataset.live;
+    if (next.innerHTML === part.innerHTML) continue;
+    const hadFocus = part.contains(document.activeElement);
+    part.replaceChildren(...document.importNode(next, true).childNodes);
+    if (hadFocus) (part.closest("[tabindex]") ?? document.getElementById("main")).focus({ preventScroll: true });
   }
 }
 
 // What a form was answered with is no page to fetch again, and holds what was typed.
 const isAnswer = "answer" in document.body.dataset;
+const away = document.getElementById("away");
 let waiting = false;
+let heardAt = Date.now();
+let tickedAt = Date.now();
 
-async function refresh() {
+function sayLoggedOut(events) {
+  events.close();
+  away.hidden = true;
+  document.getElementById("ended").hidden = false;
+}
+
+async function refresh(events) {
   if (waiting || document.hidden || isAnswer) return;
   waiting = true;
   try {
     exchange(await fetchPage(location.href));
-  } catch {
-    // The next event tries again.
+  } catch (error) {
+    // Otherwise the next event tries again.
+    if (error instanceof LoggedOut) sayLoggedOut(events);
   } finally {
     waiting = false;
   }
@@ -56,25 +83,47 @@ async function refresh() {
 
 function follow() {
   const events = new EventSource("/panel/events");
-  const away = document.getElementById("away");
-  let timer = 0;
-  let lost = false;
-  events.addEventListener("changed", refresh);
+  let wasLost = false;
+  const heard = () => {
+    heardAt = Date.now();
+    away.hidden = true;
+  };
+  const judge = () => {
+    const now = Date.now();
+    // A page that slept heard nothing.
+    if (now - tickedAt > 3 * TICK_MS) heardAt = now;
+    tickedAt = now;
+    const isMissed = events.readyState !== EventSource.CLOSED && now - heardAt > AWAY_AFTER_MS;
+    if (!isMissed || !away.hidden) return;
+    document.getElementById("away-since").textContent = new Date(heardAt).toLocaleTimeString();
+    away.hidden = false;
+  };
+  events.addEventListener("here", heard);
+  events.addEventListener("changed", () => {
+    heard();
+    refresh(events);
+  });
+  events.addEventListener("ended", () => sayLoggedOut(events));
   events.addEventListener("error", () => {
-    lost = true;
+    wasLost = true;
     // A stream that is closed for good was refused by the node, which therefore is there.
-    if (timer || events.readyState === EventSource.CLOSED) return;
-    timer = setTimeout(() => (away.hidden = false), AWAY_AFTER_MS);
+    if (events.readyState === EventSource.CLOSED) {
+      away.hidden = true;
+      refresh(events);
+    }
   });
   events.addEventListener("open", () => {
-    clearTimeout(timer);
-    timer = 0;
-    away.hidden = true;
-    if (lost) refresh();
-    lost = false;
+    heard();
+    // What is under way may have ended before anybody listened.
+    if (wasLost || document.querySelector('[data-live="whole"]')) refresh(events);
+    wasLost = false;
   });
-  document.addEventListener("visibilitychange", refresh);
-  window.addEventListener("pagehide", () => events.close());
+  const ticking = setInterval(judge, TICK_MS);
+  document.addEventListener("visibilitychange", () => refresh(events));
+  window.addEventListener("pagehide", () => {
+    events.close();
+    clearInterval(ticking);
+  });
 }
 
 if (document.querySelector("[data-live]") && !window.farthingLive) {

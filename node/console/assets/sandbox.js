@@ -1,27 +1,19 @@
-// The sandbox: another operation as soon as it is chosen, code that follows the form, and a button that is pressed
-// once. Without this script buttons do the same.
+// The sandbox: code that follows the form, and a button that is pressed once. Without this script buttons do the same.
 
 const PAUSE_MS = 250;
 const form = document.getElementById("call");
-const operations = document.getElementById("operations");
-const progress = document.getElementById("progress");
 let timer = 0;
-let ticking = 0;
 let request = null;
 
-operations?.addEventListener("change", () => operations.requestSubmit());
-
-/** The code that is open stays open. */
+/** The language that is looked at stays the same, also where it was chosen while the code was under way. */
 function exchange(newer) {
   const code = document.getElementById("code");
   const next = newer.getElementById("code");
   if (!next) return;
-  const open = code.querySelector("details[open]")?.dataset.language;
-  const parts = [...document.importNode(next, true).childNodes];
-  for (const part of parts) {
-    if (part.localName === "details") part.open = part.dataset.language === open;
-  }
-  code.replaceChildren(...parts);
+  const chosen = code.querySelector("input:checked")?.value;
+  code.replaceChildren(...document.importNode(next, true).childNodes);
+  const same = [...code.querySelectorAll("input")].find((input) => input.value === chosen);
+  if (same) same.checked = true;
 }
 
 function refresh() {
@@ -48,18 +40,22 @@ form?.addEventListener("input", () => {
   timer = setTimeout(refresh, PAUSE_MS);
 });
 
-/** Says how long the call has been under way, until the page with its answer comes. */
-function wait() {
-  const began = Date.now();
-  const within = progress.dataset.within;
-  const tell = () => {
-    const secs = Math.floor((Date.now() - began) / 1000);
-    const most = within ? ` of ${within} s at most` : "";
-    progress.textContent = `Waiting for the answer: ${secs} s${most}.`;
-    progress.hidden = false;
-  };
-  ticking = setInterval(tell, 1000);
+// Enter in the name saves. Without this script it presses the first button of the form, which is the free sample.
+document.getElementById("saved-name")?.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || event.isComposing) return;
+  event.preventDefault();
+  form.requestSubmit(document.getElementById("save"));
+});
+
+/** Counts on how long a call has been under way, as the page said it. */
+function count() {
+  for (const told of document.querySelectorAll("[data-elapsed]")) {
+    told.dataset.began ??= Date.now() - 1000 * told.dataset.elapsed;
+    told.textContent = `${Math.floor((Date.now() - told.dataset.began) / 1000)} s`;
+  }
 }
+count();
+setInterval(count, 1000);
 
 form?.addEventListener("submit", (event) => {
   const pressed = event.submitter;
@@ -71,18 +67,13 @@ form?.addEventListener("submit", (event) => {
   form.dataset.sent = "1";
   pressed.setAttribute("aria-busy", "true");
   pressed.dataset.words = pressed.textContent;
-  if (pressed.value === "live") {
-    pressed.textContent = "Calling …";
-    wait();
-  }
+  if (pressed.value === "live") pressed.textContent = "Calling …";
 });
 
 // A page that the browser kept is used again.
 window.addEventListener("pageshow", () => {
   if (!form) return;
   delete form.dataset.sent;
-  clearInterval(ticking);
-  progress.hidden = true;
   for (const pressed of form.querySelectorAll("[data-words]")) {
     pressed.textContent = pressed.dataset.words;
     pressed.removeAttribute("aria-busy");

@@ -38,7 +38,7 @@ function search() {
   request.onerror = () => {
     clearTimeout(saying);
     results.removeAttribute("aria-busy");
-    document.getElementById("count").textContent = "The node does not answer. Trying again when you type.";
+    document.getElementById("count").textContent = "The node does not answer. Type again to retry.";
   };
   request.send();
 }

@@ -31,6 +31,7 @@ mod password;
 mod secret_hash;
 mod sessions;
 mod setup_code;
+mod strength;
 
 use attempts::{Attempts, Guesser};
 use devices::{DeviceKey, Devices};
@@ -45,27 +46,25 @@ const USE_STORED_EVERY_SECS: u64 = 3600;
 /// The reason that somebody is not let in, worded for the person at the browser.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    #[error(
-        "That is not the password. Nothing is locked; try again, or run `farthing console reset-password`."
-    )]
+    #[error("Wrong password. Nothing is locked: try again, or run `farthing console reset-password`.")]
     WrongPassword,
-    #[error("That is not the setup code. `farthing console url` prints the current one.")]
+    #[error("Wrong setup code. `farthing console url` prints the current one.")]
     WrongCode,
-    #[error("Too many wrong tries. The next one is possible in {} s.", .0.as_secs().max(1))]
+    #[error("Too many wrong tries. Try again in {} s.", .0.as_secs().max(1))]
     Wait(Duration),
     #[error("Too many passwords are being checked. Try again in a moment.")]
     Busy,
     #[error(transparent)]
     Unfit(#[from] Unfit),
-    #[error("The console has been set up already. Log in with its password.")]
+    #[error("The console is already set up. Log in with its password.")]
     SetUpAlready,
-    #[error("The console has not been set up yet. Open it and type the setup code.")]
+    #[error("The console is not set up yet. Open it and type the setup code.")]
     NotSetUp,
-    #[error("The password comes from the node's configuration and is changed there.")]
+    #[error("The node's configuration sets the password. Change it there.")]
     Configured,
     #[error("{} could not be written, so nothing was changed. Free some disk space and try again.", .0.display())]
     NotStored(PathBuf, #[source] io::Error),
-    #[error("The system has no memory or randomness to give. Free some memory and try again.")]
+    #[error("The system has no free memory or provides no random numbers. Free some memory and try again.")]
     System,
 }
 
@@ -76,16 +75,16 @@ pub enum AccessError {
     Io { path: PathBuf, source: io::Error },
     #[error("{path} is damaged", path = .path.display())]
     Damaged { path: PathBuf },
-    #[error("the system has no memory or randomness to give")]
+    #[error("the system has no free memory or provides no random numbers")]
     System,
 }
 
 impl AccessError {
     /// Returns what to do next.
-    pub const fn next_step(&self) -> &'static str {
+    pub fn next_step(&self) -> &'static str {
         match self {
-            Self::Io { .. } => "check that this user owns it",
-            Self::Damaged { .. } => "remove it to set up the console anew, which changes nothing else",
+            Self::Io { source, .. } => files::next_step(source),
+            Self::Damaged { .. } => "remove it to set up the console again; nothing else changes",
             Self::System => "free some memory and start again",
         }
     }
@@ -197,6 +196,9 @@ impl Access {
             self.book(Guesser::Address(from))?;
             return Err(Refused::WrongCode);
         }
+        if expected.matches(password.expose()) {
+            return Err(Unfit::Printed.into());
+        }
         password::fit(&password)?;
         let hash = self.0.hasher.hash(password).await.map_err(|_| Refused::System)?;
         let mut begun = Begun::generate().map_err(|_| Refused::System)?;
@@ -302,6 +304,11 @@ impl Access {
         let session = self.0.state.lock().stored.sessions.find(token, now_secs)?;
         self.remember_use(now_secs);
         Some(session)
+    }
+
+    /// Returns whether a session goes on. That it is asked about is no use of it.
+    pub fn is_session(&self, id: SessionId) -> bool {
+        self.0.state.lock().stored.sessions.has(id, clock::now_secs())
     }
 
     /// Stores, now and then, that sessions are used: a restart must not take them for idle.

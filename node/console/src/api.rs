@@ -33,7 +33,7 @@ const PREFIX: &str = "/api/v1";
 const UPLOAD_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Of a text that becomes a problem's detail.
 const DETAIL_BYTES_MAX: usize = 4 * 1024;
-const DESCRIBED: &str = "GET /api/v1/openapi.json describes what the address takes.";
+const DESCRIBED: &str = "GET /api/v1/openapi.json describes what the address accepts.";
 
 pub(super) fn routes(panel: &ConsoleState) -> Router<ConsoleState> {
     let commands = panel.node().routes().fallback(|| async { nothing_here() });
@@ -60,7 +60,9 @@ async fn as_problem(response: Response) -> Response {
     let (head, body) = response.into_parts();
     let text = to_bytes(body, DETAIL_BYTES_MAX).await.unwrap_or_default();
     let detail = match String::from_utf8_lossy(&text).trim() {
-        "" if status == StatusCode::METHOD_NOT_ALLOWED => "The address takes another method.".to_owned(),
+        "" if status == StatusCode::METHOD_NOT_ALLOWED => {
+            "This address does not accept this method.".to_owned()
+        }
         "" => status.canonical_reason().unwrap_or("It failed.").to_owned(),
         text => text.to_owned(),
     };
@@ -130,7 +132,7 @@ async fn admit(State(panel): State<ConsoleState>, request: Request, next: Next) 
     let Some(session) = session_of(&panel, headers) else {
         return problem(
             StatusCode::UNAUTHORIZED,
-            "Nobody is logged in.",
+            "You are not logged in.",
             "POST the password to /api/v1/session, and send the cookie that it sets.",
         );
     };
@@ -138,8 +140,8 @@ async fn admit(State(panel): State<ConsoleState>, request: Request, next: Next) 
     if !is_public(request.method(), path_of(&request)) && !key.is_some_and(|key| session.has_key(key)) {
         return problem(
             StatusCode::FORBIDDEN,
-            "The header x-console-key is missing or of another session.",
-            "Send the `key` that POST /api/v1/session answered.",
+            "The header x-console-key is missing or belongs to another session.",
+            "Send the `key` that POST /api/v1/session returned.",
         );
     }
     if asks_for_password(request.method(), path_of(&request))
@@ -168,7 +170,7 @@ async fn admit(State(panel): State<ConsoleState>, request: Request, next: Next) 
     if text.trim_ascii_start().first() == Some(&b'[') {
         return problem(
             StatusCode::UNPROCESSABLE_ENTITY,
-            "The body is an array; an object is expected.",
+            "The body is an array, but it must be an object.",
             DESCRIBED,
         );
     }
@@ -195,11 +197,11 @@ pub(super) fn refused(failure: Failure) -> Response {
 }
 
 fn nothing_here() -> Response {
-    problem(StatusCode::NOT_FOUND, "There is no such address.", "GET /api/v1/openapi.json lists them all.")
+    problem(StatusCode::NOT_FOUND, "This address does not exist.", "GET /api/v1/openapi.json lists them all.")
 }
 
 pub(super) fn other_method() -> Response {
-    problem(StatusCode::METHOD_NOT_ALLOWED, "The address takes another method.", DESCRIBED)
+    problem(StatusCode::METHOD_NOT_ALLOWED, "This address does not accept this method.", DESCRIBED)
 }
 
 /// Returns whether a request is a program's.

@@ -1,8 +1,8 @@
-//! The stylesheet, scripts and icon, embedded in the program.
+//! The stylesheet, font, scripts and icon, embedded in the program.
 //!
 //! Their addresses hold a hash of their content, so browsers keep them for a year and never use an old one.
 
-use std::sync::LazyLock;
+use std::{borrow::Cow, sync::LazyLock};
 
 use axum::{
     Router,
@@ -17,19 +17,37 @@ use super::ConsoleState;
 
 const KEPT: &str = "public, max-age=31536000, immutable";
 
+/// Inter, variable from 100 to 900, Latin alone (`inter-LICENSE.txt`); the styles name it like that.
+const FONT: &str = "inter.woff2";
+
 /// An embedded file.
 #[derive(Debug)]
 struct Asset {
     name: String,
     content_type: &'static str,
-    content: &'static [u8],
+    content: Cow<'static, [u8]>,
 }
 
+/// The text of files, one behind the other.
+macro_rules! text {
+    ($($file:literal),+) => {
+        concat!($(include_str!(concat!("../assets/", $file))),+)
+    };
+}
+
+/// Names each file, and the file that browsers are given before it in the same answer.
 macro_rules! assets {
-    ($($function:ident: $file:literal as $content_type:literal),+ $(,)?) => {
-        static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| vec![$(
-            asset($file, $content_type, include_bytes!(concat!("../assets/", $file))),
-        )+]);
+    ($($function:ident: $file:literal $(after $first:literal)? as $content_type:literal),+ $(,)?) => {
+        static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
+            let font = asset(FONT, "font/woff2", include_bytes!("../assets/inter.woff2"));
+            let text = |text: &'static str| match text.contains(FONT) {
+                true => Cow::Owned(text.replace(FONT, &font.name).into_bytes()),
+                false => Cow::Borrowed(text.as_bytes()),
+            };
+            let mut all = vec![$(asset($file, $content_type, text(text!($($first,)? $file)))),+];
+            all.push(font);
+            all
+        });
 
         $(
             #[doc = concat!("Address of `", $file, "`.")]
@@ -42,26 +60,34 @@ macro_rules! assets {
 }
 
 assets! {
-    style: "console.css" as "text/css; charset=utf-8",
+    style: "console.css" after "tokens.css" as "text/css; charset=utf-8",
+    operations_style: "operations.css" as "text/css; charset=utf-8",
     key_script: "key.js" as "text/javascript; charset=utf-8",
     door_script: "door.js" as "text/javascript; charset=utf-8",
     live_script: "live.js" as "text/javascript; charset=utf-8",
     search_script: "search.js" as "text/javascript; charset=utf-8",
     sandbox_script: "sandbox.js" as "text/javascript; charset=utf-8",
+    answer_script: "answer.js" as "text/javascript; charset=utf-8",
+    answer_style: "answer.css" as "text/css; charset=utf-8",
     actions_script: "actions.js" as "text/javascript; charset=utf-8",
+    chart_script: "chart.js" as "text/javascript; charset=utf-8",
     icon: "icon.svg" as "image/svg+xml",
 }
 
 /// `console.css` → `console.0123456789abcdef.css`
-fn asset(file: &str, content_type: &'static str, content: &'static [u8]) -> Asset {
-    let hash = hex::encode(&keccak256(&[content])[..8]);
+fn asset(file: &str, content_type: &'static str, content: impl Into<Cow<'static, [u8]>>) -> Asset {
+    let content = content.into();
+    let hash = hex::encode(&keccak256(&[&content])[..8]);
     let (stem, extension) = file.split_once('.').unwrap_or((file, ""));
     Asset { name: format!("{stem}.{hash}.{extension}"), content_type, content }
 }
 
 fn url(file: &str) -> String {
-    let stem = file.split('.').next().unwrap_or(file);
-    let named = |asset: &&Asset| asset.name.split('.').next() == Some(stem);
+    let (stem, extension) = file.split_once('.').unwrap_or((file, ""));
+    let named = |asset: &&Asset| {
+        let mut parts = asset.name.split('.');
+        parts.next() == Some(stem) && parts.next_back() == Some(extension)
+    };
     let name = ASSETS.iter().find(named).map_or("", |asset| &asset.name);
     format!("/assets/{name}")
 }
@@ -74,22 +100,11 @@ async fn serve(Path(name): Path<String>) -> Response {
     match ASSETS.iter().find(|asset| asset.name == name) {
         Some(asset) => {
             let headers = [(header::CONTENT_TYPE, asset.content_type), (header::CACHE_CONTROL, KEPT)];
-            (headers, asset.content).into_response()
+            (headers, asset.content.clone()).into_response()
         }
         None => StatusCode::NOT_FOUND.into_response(),
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_asset_has_an_address_of_its_own_that_changes_with_its_content() {
-        for asset in ASSETS.iter() {
-            assert!(asset.name.split('.').count() == 3 && !asset.content.is_empty(), "{}", asset.name);
-        }
-        assert_eq!(style(), format!("/assets/{}", ASSETS[0].name));
-        assert_ne!(asset("a.css", "", b"1").name, asset("a.css", "", b"2").name);
-    }
-}
+mod tests;

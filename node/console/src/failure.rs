@@ -7,10 +7,14 @@ use http::StatusCode;
 
 use super::{
     access::Refused,
+    held::LogInFirst,
     page::{self, Rendered},
-    password_first::{PasswordFirst, status_of},
+    password_first::{PasswordFirst, Why, status_of},
     theme::Theme,
 };
+
+/// The page to log in again at, which tells the reason.
+const ENDED: &str = "/panel/login?ended=1";
 
 /// A page, or the reason that it is not shown.
 pub(super) type Page = Result<Response, Failure>;
@@ -20,8 +24,14 @@ pub(super) type Page = Result<Response, Failure>;
 pub enum Failure {
     /// There is no password yet.
     NotSetUp,
-    /// Log in, then go on there.
-    NotLoggedIn(Option<String>),
+    /// Log in, then go on at `next`.
+    NotLoggedIn {
+        next: Option<String>,
+        /// The browser was logged in before.
+        has_ended: bool,
+    },
+    /// Log in, then send the form after all.
+    LogInFirst(Box<LogInFirst>),
     /// Enter the password, and the form is sent again with it.
     PasswordFirst(Box<PasswordFirst>),
     /// Something to read.
@@ -53,8 +63,8 @@ impl Failure {
     pub(super) fn unknown_host() -> Self {
         Self::new(
             StatusCode::MISDIRECTED_REQUEST,
-            "This node is not known under that name",
-            "The address names a host that is neither an IP address nor a name of this node.",
+            "This node does not have this name",
+            "The host in the address is neither an IP address nor a name of this node.",
             "Open https://localhost:3002/panel, or add the name to `panel.hosts`.",
         )
     }
@@ -62,8 +72,8 @@ impl Failure {
     pub(super) fn other_site() -> Self {
         Self::new(
             StatusCode::FORBIDDEN,
-            "Another site asked for this",
-            "Changes are made from the console's own pages only. Nothing was changed.",
+            "The request came from another site",
+            "You can make changes only from the console's own pages. Nothing was changed.",
             "Open the console and try again from there. Programs send `Origin` with the console's address.",
         )
     }
@@ -72,8 +82,8 @@ impl Failure {
     pub(super) fn no_key() -> Self {
         Self::new(
             StatusCode::FORBIDDEN,
-            "The form came without its key",
-            "Changes need a key that this browser got when you logged in, or your password. Nothing was changed.",
+            "The form has no key",
+            "Changes need the key that this browser got when you logged in, or your password. Nothing was changed.",
             "Log out and in again, then send the form again. Without scripts, type your password into the form.",
         )
     }
@@ -82,15 +92,26 @@ impl Failure {
         Self::new(
             StatusCode::FORBIDDEN,
             "The form needs your password",
-            "It was entered too long ago for this. Nothing was changed.",
-            "Go back, type it into the form, and send the form again.",
+            "You entered your password too long ago. Nothing was changed.",
+            "Go back, type your password into the form, and send the form again.",
         )
     }
 
     /// The password in a form with files.
     pub(super) fn password_refused(refused: &Refused) -> Self {
         let next = "Go back, correct the password in the form, and send it again.";
-        Self::new(status_of(refused), "The password was not taken", refused.to_string(), next)
+        Self::new(status_of(refused), "The password was not accepted", refused.to_string(), next)
+    }
+
+    /// Returns why the password that came with a form was not taken, where that is what failed.
+    pub(super) fn refused_password(&self) -> Option<String> {
+        match self {
+            Self::PasswordFirst(page) => match &page.why {
+                Why::Refused(refused) => Some(refused.to_string()),
+                Why::Dangerous | Why::NoKey => None,
+            },
+            Self::NotSetUp | Self::NotLoggedIn { .. } | Self::LogInFirst(_) | Self::Said(_) => None,
+        }
     }
 
     pub(super) fn unreadable(detail: impl Into<String>) -> Self {
@@ -99,31 +120,31 @@ impl Failure {
 
     /// Refuses input that the page does not take.
     pub(super) fn refused(status: StatusCode, detail: impl Into<String>) -> Self {
-        Self::new(status, "The request cannot be understood", detail, "Go back and correct what is named.")
+        Self::new(status, "The request is not valid", detail, "Go back, correct it and try again.")
     }
 
     pub(super) fn too_large() -> Self {
         Self::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "The request is too large",
-            "What was sent is larger than this page takes. Nothing was changed.",
-            "Go back and send less: 16 MiB of an API description, a few pages of any other text.",
+            "You sent more than this page accepts. Nothing was changed.",
+            "Go back and send less: up to 16 MiB of an API description, or a few pages of other text.",
         )
     }
 
     /// Reports that something begun here is not there any more.
     pub(super) fn gone(what: &str, next: &str) -> Self {
         let detail = format!(
-            "{what} is not there any more: what is begun here is kept in memory for two hours, ends with a restart \
-             of the node and with logging out, and the newest four are kept. Nothing was published or sent."
+            "{what} is no longer available. Unfinished work is kept in memory for two hours, until the node restarts or \
+             you log out, and only the newest four are kept. Nothing was published or sent."
         );
-        Self::new(StatusCode::GONE, "Begin again", detail, next)
+        Self::new(StatusCode::GONE, "Start again", detail, next)
     }
 
     pub(super) fn not_found() -> Self {
         Self::new(
             StatusCode::NOT_FOUND,
-            "There is nothing here",
+            "Page not found",
             "The console has no page at this address.",
             "Go to Home, or search the catalog.",
         )
@@ -134,8 +155,8 @@ impl Failure {
         Self::new(
             StatusCode::METHOD_NOT_ALLOWED,
             "This address is not a page",
-            "The address takes what a button of the console sends, and has nothing to show. Nothing was changed.",
-            "Go to Home, or back to the page with the button.",
+            "Only a button of the console can use this address. Nothing was changed.",
+            "Go to Home, or go back to the page with the button.",
         )
     }
 
@@ -144,7 +165,7 @@ impl Failure {
             StatusCode::INTERNAL_SERVER_ERROR,
             "The page could not be shown",
             detail,
-            "Load it again. `farthing doctor` checks the node.",
+            "Reload it. `farthing doctor` checks the node.",
         )
     }
 }
@@ -166,7 +187,11 @@ impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         match self {
             Self::NotSetUp => Redirect::to("/panel/setup").into_response(),
-            Self::NotLoggedIn(next) => Redirect::to(&page::with_next("/panel/login", next)).into_response(),
+            Self::NotLoggedIn { next, has_ended } => {
+                let place = page::with_next(if has_ended { ENDED } else { "/panel/login" }, next);
+                Redirect::to(&place).into_response()
+            }
+            Self::LogInFirst(page) => page.into_response(),
             Self::PasswordFirst(page) => page.into_response(),
             Self::Said(said) => {
                 let status = said.status;

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 
 use axum::{
     Extension,
-    body::Bytes,
+    body::{Body, Bytes, to_bytes},
     extract::{FromRequest, Request},
 };
 use farthing_os::{clock, secret::SecretText};
@@ -24,8 +24,10 @@ use super::{
     address_or_here,
     failure::Failure,
     frame::Visit,
-    guard::{not_logged_in, session_of},
+    guard::{cookie, not_logged_in, session_of},
+    held::{HeldForm, LogInFirst},
     password_first::{PasswordFirst, Why},
+    theme::{THEME_COOKIE, Theme},
 };
 
 pub(super) mod upload;
@@ -151,7 +153,9 @@ impl<T: DeserializeOwned> FromRequest<ConsoleState> for Form<T> {
 /// Reads who sent a form, what it proves, and a request with its own fields alone.
 async fn came(request: Request, panel: &ConsoleState) -> Result<(Visit, Sent, Request), Failure> {
     let (parts, body) = request.into_parts();
-    let session = session_of(panel, &parts.headers).ok_or_else(|| not_logged_in(panel, &parts))?;
+    let Some(session) = session_of(panel, &parts.headers) else {
+        return Err(held(panel, &parts, body).await);
+    };
     let visit = Visit::new(&parts, panel, session);
     let bytes = whole(Request::from_parts(parts.clone(), body), panel).await?;
     let (mut key, mut password, mut pairs) = (String::new(), String::new(), Vec::new());
@@ -174,6 +178,23 @@ async fn came(request: Request, panel: &ConsoleState) -> Result<(Visit, Sent, Re
     };
     let own = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(&sent.pairs).finish();
     Ok((visit, Sent { proof, ..sent }, Request::from_parts(parts, own.into())))
+}
+
+/// Holds a form of somebody whose log-in has ended. A stranger may send no more of it than to a log-in.
+async fn held(panel: &ConsoleState, parts: &Parts, body: Body) -> Failure {
+    let not_logged_in = not_logged_in(panel, parts);
+    let Failure::NotLoggedIn { has_ended: true, .. } = not_logged_in else { return not_logged_in };
+    let bytes = to_bytes(body, GUEST_BYTES_MAX).await.unwrap_or_default();
+    let pairs = url::form_urlencoded::parse(&bytes).into_owned();
+    let pairs = pairs.filter(|(name, _)| !matches!(name.as_str(), KEY_FIELD | PASSWORD_FIELD));
+    let address = parts.uri.path_and_query().map_or_else(String::new, ToString::to_string);
+    let form = HeldForm { address, pairs: pairs.collect() };
+    let theme = Theme::named(cookie(&parts.headers, THEME_COOKIE).unwrap_or_default());
+    if form.pairs.is_empty() {
+        not_logged_in
+    } else {
+        Failure::LogInFirst(Box::new(LogInFirst::new(theme, &form)))
+    }
 }
 
 /// A form of somebody who is not logged in yet. That it is ours, [`super::guard::same_site`] has seen.

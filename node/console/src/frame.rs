@@ -129,6 +129,17 @@ impl Frame {
         self.status.balance.usdc.as_ref().map_or_else(|| "unknown".to_owned(), |usdc| show::usdc(usdc.0))
     }
 
+    /// Everything that calls can be paid from: the wallet, and what is left in channels.
+    pub(super) fn to_spend(&self) -> String {
+        let balance = &self.status.balance;
+        let sum = balance.usdc.map(|usdc| usdc.0.saturating_add(balance.in_channels.0));
+        sum.map_or_else(|| "unknown".to_owned(), show::usdc)
+    }
+
+    pub(super) fn in_channels(&self) -> String {
+        show::usdc(self.status.balance.in_channels.0)
+    }
+
     pub(super) fn eth(&self) -> String {
         self.status.balance.eth.as_ref().map_or_else(|| "unknown".to_owned(), |eth| show::eth(&eth.0))
     }

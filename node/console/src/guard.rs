@@ -42,7 +42,10 @@ pub(super) fn cookie_of(token: &Token) -> (HeaderName, String) {
 }
 
 pub(super) fn not_logged_in(panel: &ConsoleState, parts: &Parts) -> Failure {
-    if panel.access().setup_code().is_some() { Failure::NotSetUp } else { Failure::NotLoggedIn(place(parts)) }
+    if panel.access().setup_code().is_some() {
+        return Failure::NotSetUp;
+    }
+    Failure::NotLoggedIn { next: place(parts), has_ended: cookie(&parts.headers, COOKIE).is_some() }
 }
 
 /// Returns the address to go on to afterwards: the page that was asked for, when going there again does no harm.

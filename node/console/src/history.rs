@@ -20,6 +20,16 @@ const EXCHANGES_MAX: usize = 20;
 /// Bodies of all answers: the largest that a call can bring, and some more. The oldest go first.
 const BODIES_BYTES_MAX: usize = 96 * 1024 * 1024;
 
+/// The stage that an exchange is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CallStage {
+    /// Somebody waits for the answer.
+    UnderWay,
+    /// The same, and the person at the browser waits no more.
+    LetGo,
+    Ended,
+}
+
 /// One press of a button.
 #[derive(Debug, Clone)]
 pub(super) struct Exchange {
@@ -29,6 +39,7 @@ pub(super) struct Exchange {
     pub(super) at_secs: u64,
     /// True for a call, false for a free sample.
     pub(super) live: bool,
+    pub(super) stage: CallStage,
     /// `GET /v1/things`
     pub(super) operation: String,
     /// Fields of the form as they were sent.
@@ -73,21 +84,40 @@ struct Own {
     kept: VecDeque<StoredExchange>,
 }
 
+impl StoredExchange {
+    /// Returns whether nothing new comes of pressing the same button again: it is waited for, or its answer is here.
+    fn stands(&self) -> bool {
+        let is_answered = self.exchange.answer.problem.is_none() && self.has_body;
+        self.exchange.stage != CallStage::Ended || is_answered
+    }
+}
+
 impl History {
     /// Keeps an exchange in place of an earlier one with the same call id.
-    pub(super) fn keep(&self, session: SessionId, mut exchange: Exchange) {
-        // A copy, within this history's own bound: the answer itself takes memory from calls for as long as it is held.
-        exchange.answer.body = Bytes::copy_from_slice(&exchange.answer.body);
+    pub(super) fn keep(&self, session: SessionId, exchange: Exchange) {
+        keep_in(&mut self.0.lock(), session, exchange);
+    }
+
+    /// Keeps a call that is to begin; false where it has begun before, and is waited for again or answered.
+    pub(super) fn begin(&self, session: SessionId, exchange: Exchange) -> bool {
         let mut all = self.0.lock();
-        let at = all.iter().position(|own| own.session == session);
-        let mut own = at.map_or_else(|| Own { session, kept: VecDeque::new() }, |at| all.remove(at));
-        own.kept.retain(|kept| kept.exchange.call_id != exchange.call_id);
-        own.kept.push_front(StoredExchange { exchange: Arc::new(exchange), has_body: true });
-        own.kept.truncate(EXCHANGES_MAX);
-        // The session used last stands first.
-        all.insert(0, own);
-        all.truncate(SESSIONS_MAX);
-        drop_bodies(&mut all);
+        if let Some(begun) = find(&mut all, session, exchange.call_id).filter(|begun| begun.stands()) {
+            if begun.exchange.stage == CallStage::LetGo {
+                Arc::make_mut(&mut begun.exchange).stage = CallStage::UnderWay;
+            }
+            return false;
+        }
+        keep_in(&mut all, session, exchange);
+        true
+    }
+
+    /// Notes that nobody waits any more for a call that is under way.
+    pub(super) fn let_go(&self, session: SessionId, call_id: CallId) {
+        let mut all = self.0.lock();
+        let found = find(&mut all, session, call_id);
+        if let Some(found) = found.filter(|found| found.exchange.stage == CallStage::UnderWay) {
+            Arc::make_mut(&mut found.exchange).stage = CallStage::LetGo;
+        }
     }
 
     /// Exchanges with one service, the newest first.
@@ -97,6 +127,25 @@ impl History {
         let kept = own.into_iter().flat_map(|own| &own.kept);
         kept.filter(|kept| kept.exchange.service == service).cloned().collect()
     }
+}
+
+fn find(all: &mut [Own], session: SessionId, call_id: CallId) -> Option<&mut StoredExchange> {
+    let own = all.iter_mut().find(|own| own.session == session)?;
+    own.kept.iter_mut().find(|kept| kept.exchange.call_id == call_id)
+}
+
+fn keep_in(all: &mut Vec<Own>, session: SessionId, mut exchange: Exchange) {
+    // A copy, within this history's own bound: the answer itself takes memory from calls for as long as it is held.
+    exchange.answer.body = Bytes::copy_from_slice(&exchange.answer.body);
+    let at = all.iter().position(|own| own.session == session);
+    let mut own = at.map_or_else(|| Own { session, kept: VecDeque::new() }, |at| all.remove(at));
+    own.kept.retain(|kept| kept.exchange.call_id != exchange.call_id);
+    own.kept.push_front(StoredExchange { exchange: Arc::new(exchange), has_body: true });
+    own.kept.truncate(EXCHANGES_MAX);
+    // The session used last stands first.
+    all.insert(0, own);
+    all.truncate(SESSIONS_MAX);
+    drop_bodies(all);
 }
 
 /// Forgets the oldest bodies beyond the bound; what was charged stays to be seen.
@@ -133,6 +182,7 @@ mod tests {
             service: SERVICE,
             at_secs: u64::from(number),
             live: true,
+            stage: CallStage::Ended,
             operation: "GET /a".to_owned(),
             fields: Vec::new(),
             answer: Answer { body: vec![0; bytes].into(), ..Answer::default() },
@@ -153,6 +203,32 @@ mod tests {
         history.keep(session("a"), exchange(5, 2));
         let kept = history.of(session("a"), SERVICE);
         assert_eq!((kept.len(), kept[0].exchange.at_secs), (EXCHANGES_MAX, 5), "a repeat takes its place");
+    }
+
+    #[test]
+    fn a_call_begins_once_is_let_go_and_waited_for_again_and_its_answer_stays() {
+        let history = History::default();
+        let begun = || Exchange { stage: CallStage::UnderWay, ..exchange(1, 0) };
+        let call_id = begun().call_id;
+        let stage = || history.of(session("a"), SERVICE)[0].exchange.stage;
+        assert!(history.begin(session("a"), begun()));
+        assert!(!history.begin(session("a"), begun()), "it is under way");
+        history.let_go(session("b"), call_id);
+        assert_eq!(stage(), CallStage::UnderWay, "another log-in lets nothing go");
+        history.let_go(session("a"), call_id);
+        assert_eq!(stage(), CallStage::LetGo);
+        assert!(!history.begin(session("a"), begun()));
+        assert_eq!(stage(), CallStage::UnderWay, "waited for again");
+        history.let_go(session("a"), call_id);
+        history.keep(session("a"), exchange(1, 2));
+        assert_eq!(stage(), CallStage::Ended);
+        history.let_go(session("a"), call_id);
+        assert!(!history.begin(session("a"), begun()), "the answer is here");
+        assert_eq!((stage(), history.of(session("a"), SERVICE).len()), (CallStage::Ended, 1));
+        let mut failed = exchange(1, 0);
+        failed.answer.problem = Some(Problem::of_status(http::StatusCode::BAD_GATEWAY, "", ""));
+        history.keep(session("a"), failed);
+        assert!(history.begin(session("a"), begun()), "what failed is tried again");
     }
 
     #[test]

@@ -23,12 +23,13 @@ use axum::{
 };
 use farthing_control::Local;
 use farthing_serve::{ClientAddress, Hosts};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio_util::sync::CancellationToken;
 
 mod access;
 mod api;
 mod assets;
+mod course;
 mod door;
 mod failure;
 mod form;
@@ -36,13 +37,16 @@ mod frame;
 mod guard;
 mod headers;
 mod health;
+mod held;
 mod history;
 mod icons;
 mod markup;
+mod outcome;
 mod page;
 mod pages;
 mod password_first;
 mod same_site;
+mod series;
 mod session_store;
 mod show;
 pub mod socket;
@@ -51,7 +55,7 @@ mod texts;
 mod theme;
 
 pub use access::{Access, AccessError, SetupCode};
-use pages::{Drafts, Orders};
+use pages::{Drafts, Orders, SetupAnswers};
 
 /// Open pages that are kept up to date; further ones are, when they are loaded again.
 const LIVE_PAGES_MAX: usize = 24;
@@ -90,6 +94,10 @@ struct ConsoleInner {
     uploads: Semaphore,
     drafts: Drafts,
     orders: Orders,
+    setup_answers: SetupAnswers,
+    held: held::HeldForms,
+    /// Counts what ended in the console itself, and in no record of the node.
+    changes: watch::Sender<u64>,
 }
 
 impl ConsoleState {
@@ -104,6 +112,9 @@ impl ConsoleState {
             uploads: Semaphore::new(UPLOADS_AT_ONCE_MAX),
             drafts: Drafts::default(),
             orders: Orders::default(),
+            setup_answers: SetupAnswers::default(),
+            held: held::HeldForms::default(),
+            changes: watch::Sender::new(0),
         }))
     }
 
@@ -117,6 +128,23 @@ impl ConsoleState {
 
     fn orders(&self) -> &Orders {
         &self.0.orders
+    }
+
+    fn setup_answers(&self) -> &SetupAnswers {
+        &self.0.setup_answers
+    }
+
+    fn held(&self) -> &held::HeldForms {
+        &self.0.held
+    }
+
+    /// Has open pages look again: something of the console's own has changed.
+    fn changed(&self) {
+        self.0.changes.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.0.changes.subscribe()
     }
 
     /// A place to take in a large file; whoever finds none waits.

@@ -8,13 +8,19 @@ mod chart;
 mod code;
 mod map;
 mod markdown;
+mod outline;
 mod qr;
+mod tree;
 
-pub(super) use chart::days as chart_of_days;
+pub(super) use chart::{Band, Chart, ChartForm, Numbers, TimePart, Unit, sparkline};
 pub(super) use code::of as code_of;
 pub(super) use map::of as map_of;
-pub(super) use markdown::{own as own_markdown, strangers as strangers_markdown};
+pub(super) use markdown::{
+    Passage, heading_id, own as own_markdown, passages, strangers as strangers_markdown,
+};
+pub(super) use outline::{Room, of as outline_of, text_in};
 pub(super) use qr::code as qr_code;
+pub(super) use tree::{JsonTree, of as tree_of};
 
 /// HTML or SVG without scripts, handlers, styles or anything loaded from elsewhere.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,6 +29,10 @@ pub(super) struct Markup(String);
 impl Markup {
     pub(super) const fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.0.len()
     }
 }
 
@@ -40,6 +50,61 @@ pub(super) fn ticked(text: impl AsRef<str>) -> Markup {
         rest = after;
     }
     push_escaped(&mut html, rest);
+    Markup(html)
+}
+
+/// Characters of what follows the first line of a problem and is shown at once.
+const REST_CHARS: usize = 240;
+
+/// One of our own texts about what went wrong. What follows its first line is folded where it is long.
+pub(super) fn problem(text: impl AsRef<str>) -> Markup {
+    let text = text.as_ref().trim_end();
+    let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+    let (first, rest) = (ticked(first), rest.trim_end());
+    let shown = ticked(rest);
+    Markup(match rest.chars().count() {
+        0 => format!("<p>{first}</p>"),
+        1..=REST_CHARS => format!("<p>{first}</p><p>{shown}</p>"),
+        _ => format!("<p>{first}</p><details><summary>Details</summary><p>{shown}</p></details>"),
+    })
+}
+
+/// Characters of a name that a row of a table has room for.
+pub(super) const NAME_CHARS: usize = 32;
+/// Characters of anything longer in a row.
+pub(super) const LINE_CHARS: usize = 72;
+
+/// A stranger's name in one line, cut where it is longer than `chars_max`. The whole of it is shown to a pointer, and by
+/// [`whole`] to everybody.
+pub(super) fn cut(text: impl AsRef<str>, chars_max: usize) -> Markup {
+    let text = text.as_ref();
+    let mut html = String::new();
+    match text.char_indices().nth(chars_max) {
+        None => {
+            html.push_str("<bdi>");
+            push_escaped(&mut html, text);
+        }
+        Some((end, _)) => {
+            html.push_str("<bdi title=\"");
+            push_escaped(&mut html, text);
+            html.push_str("\">");
+            push_escaped(&mut html, text.get(..end).unwrap_or(text).trim_end());
+            html.push('…');
+        }
+    }
+    html.push_str("</bdi>");
+    Markup(html)
+}
+
+/// A name that [`cut`] shortens, whole, behind a small button; nothing where it shortens nothing.
+pub(super) fn whole(text: impl AsRef<str>, chars_max: usize) -> Markup {
+    let text = text.as_ref();
+    if text.chars().nth(chars_max).is_none() {
+        return Markup::default();
+    }
+    let mut html = "<details class=\"whole\"><summary>Show all</summary><bdi>".to_owned();
+    push_escaped(&mut html, text);
+    html.push_str("</bdi></details>");
     Markup(html)
 }
 
@@ -71,6 +136,23 @@ impl HtmlSafe for Markup {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_name_is_cut_and_all_of_it_is_there_on_demand() {
+        assert_eq!(cut("Tides & <i>", 32).to_string(), "<bdi>Tides &#38; &#60;i&#62;</bdi>");
+        assert!(whole("Tides", 5).is_empty());
+        assert_eq!(cut("Tidés of", 6).to_string(), "<bdi title=\"Tidés of\">Tidés…</bdi>");
+        let html = "<details class=\"whole\"><summary>Show all</summary><bdi>a&#34;b</bdi></details>";
+        assert_eq!(whole("a\"b", 2).to_string(), html);
+    }
+
+    #[test]
+    fn the_first_line_of_a_problem_is_seen_and_a_long_rest_is_folded() {
+        assert_eq!(problem("Not `so`.").to_string(), "<p>Not <code>so</code>.</p>");
+        assert_eq!(problem("Tried:\n  <a>\n").to_string(), "<p>Tried:</p><p>  &#60;a&#62;</p>");
+        let long = problem(format!("Tried:\n{}", "/path ".repeat(75))).to_string();
+        assert!(long.starts_with("<p>Tried:</p><details><summary>Details</summary><p>/path "), "{long}");
+    }
 
     #[test]
     fn commands_in_a_text_are_marked_and_nothing_else_becomes_markup() {

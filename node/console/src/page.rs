@@ -1,8 +1,13 @@
 //! Turning templates into answers, and remembering where to go on.
 
+use std::time::Duration;
+
 use askama::Template;
 use axum::response::{IntoResponse, Response};
 use http::{StatusCode, header};
+
+/// The longest that a button's answer is waited for before a page says that it is under way.
+pub(super) const SOON: Duration = Duration::from_secs(1);
 
 /// A rendered template.
 pub(super) struct Rendered<'a, T>(pub(super) &'a T);
@@ -28,9 +33,14 @@ pub(super) fn answer(page: &impl Template, problem: Option<&String>) -> Response
 /// `path` with the place to go on at.
 pub(super) fn with_next(path: &str, next: Option<String>) -> String {
     match next.filter(|next| is_place(next) && next != HOME) {
-        Some(next) => format!("{path}?next={}", encoded(&next)),
+        Some(next) => format!("{path}{}next={}", if path.contains('?') { '&' } else { '?' }, encoded(&next)),
         None => path.to_owned(),
     }
+}
+
+/// `path` with the name of what its page tells beside what it always does.
+pub(super) fn with_answer(path: &str, name: &str) -> String {
+    format!("{path}?answer={name}")
 }
 
 /// A text as a part of an address or the name of a field, where it must come back as it was.
@@ -79,5 +89,7 @@ mod tests {
             with_next("/panel/login", Some("/panel/a?b=c".to_owned())),
             "/panel/login?next=%2Fpanel%2Fa%3Fb%3Dc"
         );
+        let ended = with_next("/panel/login?ended=1", Some("/panel/a".to_owned()));
+        assert_eq!(ended, "/panel/login?ended=1&next=%2Fpanel%2Fa");
     }
 }

@@ -21,7 +21,10 @@ mod activity;
 mod apis;
 mod appearance;
 mod catalog;
+#[cfg(debug_assertions)]
+mod design;
 mod door;
+mod draft;
 mod entered;
 mod events;
 mod finance;
@@ -29,9 +32,12 @@ mod help;
 mod home;
 mod login;
 mod network;
+mod operations;
 mod password;
+mod reference;
 mod register;
 mod sandbox;
+mod saved;
 mod sdk;
 mod service;
 mod settings;
@@ -39,6 +45,7 @@ mod setup;
 
 pub(super) use finance::send::Orders;
 pub(super) use register::Drafts;
+pub(super) use setup::SetupAnswers;
 
 /// Forms here are a few lines; pages that take texts or files say so themselves.
 const FORM_BYTES_MAX: usize = 64 * 1024;
@@ -63,15 +70,20 @@ pub(super) fn routes() -> Router<ConsoleState> {
         .route("/panel/logout", post(login::log_out))
         .route("/panel/password", get(password::show).post(password::change))
         .route("/panel/theme", post(appearance::choose_theme))
+        .route("/panel/draft", get(draft::show))
         .route("/panel/catalog", get(catalog::show))
         .route("/panel/catalog/{id}", get(service::show))
         .route("/panel/catalog/{id}/openapi.json", get(service::openapi))
+        .route("/panel/catalog/{id}/reference", get(reference::show))
         .route(
             "/panel/catalog/{id}/sandbox",
             get(sandbox::show)
                 .merge(post(sandbox::act).layer(DefaultBodyLimit::max(sandbox::FILES_FORM_BYTES_MAX))),
         )
         .route("/panel/catalog/{id}/sandbox/answer", get(sandbox::download))
+        .route("/panel/catalog/{id}/sandbox/preview", get(sandbox::preview))
+        .route("/panel/catalog/{id}/sandbox/cancel", post(sandbox::cancel))
+        .route("/panel/saved", get(saved::show).post(saved::change))
         .route("/panel/catalog/{id}/sdk", get(sdk::show))
         .route("/panel/catalog/{id}/sdk/file", get(sdk::file))
         .route("/panel/catalog/{id}/sdk/archive", get(sdk::archive))
@@ -87,7 +99,9 @@ pub(super) fn routes() -> Router<ConsoleState> {
         .route("/panel/settings/log-out-others", post(settings::log_out_others))
         .route("/panel/settings/configuration", get(settings::configuration))
         .route("/panel/settings/diagnostics", get(settings::diagnostics))
-        .route("/panel/activity", get(activity::show))
+        .route("/panel/settings/operations", get(settings::operations))
+        .route("/panel/activity", get(activity::log::show))
+        .route("/panel/activity/{key}", get(activity::one::show))
         .route("/panel/network", get(network::show))
         .route("/panel/network/test", post(network::test))
         .route("/panel/help", get(help::list))
@@ -96,6 +110,7 @@ pub(super) fn routes() -> Router<ConsoleState> {
         .layer(DefaultBodyLimit::max(FORM_BYTES_MAX))
         .merge(apis())
         .merge(kept())
+        .merge(development())
         .layer(map_response(as_page))
 }
 
@@ -112,13 +127,13 @@ async fn as_page(response: Response) -> Response {
 
 /// Routes the pages that follow the first password, one for each step.
 fn first_steps() -> Router<ConsoleState> {
-    use setup::{fund, reach, sample, words};
+    use setup::{call, fund, reach, words};
     Router::new()
         .route("/panel/setup/words", get(words::show).post(words::reveal))
         .route("/panel/setup/words/check", get(words::quiz).post(words::check))
         .route("/panel/setup/fund", get(fund::show))
         .route("/panel/setup/reach", get(reach::show).post(reach::test))
-        .route("/panel/setup/sample", get(sample::show))
+        .route("/panel/setup/call", get(call::show))
 }
 
 /// Routes the pages of what the node can be restored from, and of what it starts with.
@@ -181,6 +196,7 @@ fn apis() -> Router<ConsoleState> {
             get(register::preview::show).post(register::preview::register),
         )
         .route("/panel/apis/{id}", get(apis::one::show))
+        .route("/panel/apis/{id}/operations", get(apis::operations::show))
         .route("/panel/apis/{id}/state", post(apis::set_state))
         .route("/panel/apis/{id}/edit", get(apis::edit::show).post(apis::edit::save).layer(texts()))
         .route("/panel/apis/{id}/secrets", post(apis::edit::remove_secret))
@@ -188,6 +204,17 @@ fn apis() -> Router<ConsoleState> {
         .route("/panel/apis/{id}/price", post(apis::one::set_price))
         .route("/panel/apis/{id}/read-again", post(apis::one::read_again).layer(files()))
         .route("/panel/apis/{id}/retire", get(apis::retire_page).post(apis::retire))
+}
+
+/// Routes the page that a development build has and no program that is shipped.
+#[cfg(debug_assertions)]
+fn development() -> Router<ConsoleState> {
+    Router::new().route("/panel/help/design", get(design::show))
+}
+
+#[cfg(not(debug_assertions))]
+fn development() -> Router<ConsoleState> {
+    Router::new()
 }
 
 pub(super) async fn not_found() -> Failure {

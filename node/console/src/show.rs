@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use farthing_bridge::is_deceptive;
-use farthing_control::types::{DayFigures, Eth};
+use farthing_control::types::Eth;
 use farthing_os::clock;
 use farthing_protocol::{Address, Usdc};
 
@@ -99,11 +99,6 @@ pub(super) fn day(days: u32) -> String {
     format!("{day} {}", month.unwrap_or(&""))
 }
 
-/// Each day, and what was spent and earned on it.
-pub(super) fn days(days: &[DayFigures]) -> Vec<(String, String, String)> {
-    days.iter().map(|one| (day(one.day), usdc(one.spent.0), usdc(one.earned.0))).collect()
-}
-
 /// A stranger's text on one line, without the characters that turn or hide what stands around them.
 pub(super) fn visible(text: &str) -> String {
     let text = text.chars().filter(|c| !is_invisible(*c));
@@ -118,6 +113,15 @@ pub(super) fn visible_lines(text: &str) -> String {
 /// Characters that would deceive a reader, in a text that keeps its lines.
 pub(super) fn is_invisible(c: char) -> bool {
     is_deceptive(c) && !matches!(c, '\n' | '\t')
+}
+
+/// The beginning of a stranger's text, as [`visible`] shows it.
+pub(super) fn beginning(text: &str, chars_max: usize) -> String {
+    let text = visible(text);
+    match text.char_indices().nth(chars_max) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text,
+    }
 }
 
 /// `0x7E5F…5Bdf`: enough to recognise, not enough to verify.

@@ -74,12 +74,16 @@ fn cells(row: &Value) -> Vec<(String, String)> {
 
 /// A value, and beside a count of milliseconds or seconds what time that is.
 fn cell(name: &str, value: &Value) -> String {
+    secs_of(name, value).map_or_else(|| text(value), |secs| format!("{value} ({})", show::utc(secs)))
+}
+
+/// The seconds since the Unix epoch that a value is a count of, in seconds or milliseconds, if its name is that of a time.
+pub(super) fn secs_of(name: &str, value: &Value) -> Option<u64> {
     let is_time = TIMES.iter().any(|time| name.eq_ignore_ascii_case(time));
-    let secs = value.as_u64().filter(|_| is_time).and_then(|number| match number {
+    value.as_u64().filter(|_| is_time).and_then(|number| match number {
         PLAUSIBLE_FROM_SECS..PLAUSIBLE_UNTIL_SECS => Some(number),
         _ => Some(number / 1_000).filter(|secs| (PLAUSIBLE_FROM_SECS..PLAUSIBLE_UNTIL_SECS).contains(secs)),
-    });
-    secs.map_or_else(|| text(value), |secs| format!("{value} ({})", show::utc(secs)))
+    })
 }
 
 fn text(value: &Value) -> String {

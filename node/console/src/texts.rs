@@ -24,44 +24,48 @@ const NETWORK: Option<&str> = Some("/panel/network");
 pub(super) fn alert(alert: &types::Alert) -> Alert {
     let (title, action, link) = match alert.kind {
         AlertKind::NotReady => not_ready(alert.part()),
-        AlertKind::Alone => ("The network needs a look", "See the network", NETWORK),
-        AlertKind::BootstrapUnusable => ("A node to join through cannot be used", "See the network", NETWORK),
+        AlertKind::Alone => ("Your node has no peers", "See the network", NETWORK),
+        AlertKind::BootstrapUnusable => ("A bootstrap node cannot be used", "See the network", NETWORK),
         AlertKind::ChainStale => ("The chain shows no new block", "Check `chain.rpc_urls`", None),
-        AlertKind::ClockOff => ("This machine's clock is wrong", "Set it, and keep it right by NTP", None),
+        AlertKind::ClockOff => {
+            ("This machine's clock is wrong", "Set the clock, and keep it right with NTP", None)
+        }
         AlertKind::DiskLow => ("The disk is nearly full", "Free disk space", None),
         AlertKind::WalletTwice => (
             "Two nodes run with this wallet",
-            "Stop one of the two: a copy must not run beside the original",
+            "Stop one of them: a copy must not run while the original runs",
             None,
         ),
         AlertKind::MoneyElsewhere => {
-            ("Money is where the settings do not lead", "Set the chain back and restart the node", None)
+            ("The settings do not reach all of your money", "Set the chain back and restart the node", None)
         }
         AlertKind::MoneyLeft => {
-            ("Replaced files tell of money", "See backups", Some("/panel/settings/backup"))
+            ("Replaced files still hold money", "See backups", Some("/panel/settings/backup"))
         }
-        AlertKind::EarningsLost => ("Payers withdrew what you had earned", "See the history", FINANCE),
+        AlertKind::EarningsLost => ("Payers withdrew money that you had earned", "See the history", FINANCE),
         AlertKind::SpendingStopped => ("All spending is stopped", "See the limits", LIMITS),
-        AlertKind::UsdcLow => ("USDC runs out", "See Finance", FINANCE),
+        AlertKind::UsdcLow => ("USDC is running low", "See Finance", FINANCE),
         AlertKind::ClaimUnaffordable => {
-            ("What you earn cannot be claimed", "Send a little ETH to the wallet", FINANCE)
+            ("Your node cannot claim your earnings", "Send a little ETH to the wallet", FINANCE)
         }
         AlertKind::ClaimRefused => ("The contract refuses your claims", "See Finance", FINANCE),
         AlertKind::EventsSkipped => {
             ("Some blocks of the chain could not be read", "Check `chain.rpc_urls`", None)
         }
-        AlertKind::TransactionWaits => ("A transaction waits to be mined", "See the history", FINANCE),
-        AlertKind::EthLow => ("ETH for fees runs out", "See Finance", FINANCE),
-        AlertKind::BudgetLow => ("The budget of today is nearly spent", "See the limits", LIMITS),
-        AlertKind::ChannelLow => ("A channel runs out", "See the channels", FINANCE),
-        AlertKind::ServerDown => ("A server of yours takes no calls", "See My APIs", APIS),
-        AlertKind::ListingUnseen => ("A service of yours is not found", "See My APIs", APIS),
+        AlertKind::TransactionWaits => ("A transaction is waiting for the chain", "See the history", FINANCE),
+        AlertKind::EthLow => ("ETH for fees is running low", "See Finance", FINANCE),
+        AlertKind::BudgetLow => ("Today's budget is nearly spent", "See the limits", LIMITS),
+        AlertKind::ChannelLow => ("A channel is running low", "See the channels", FINANCE),
+        AlertKind::ServerDown => ("One of your servers accepts no calls", "See My APIs", APIS),
+        AlertKind::ListingUnseen => ("Other nodes cannot find one of your services", "See My APIs", APIS),
         AlertKind::BackupFailed => ("The daily backup fails", "See backups", Some("/panel/settings/backup")),
         AlertKind::ServiceFlagged => {
             ("A service that you buy often fails", "See the limits", Some("/panel/finance/limits#flagged"))
         }
-        AlertKind::CallsUndecided => ("An owner does not say how calls ended", "See the channels", FINANCE),
-        AlertKind::ClosedUnasked => ("An owner closes channels at once", "See the limits", LIMITS),
+        AlertKind::CallsUndecided => {
+            ("An owner does not report how calls ended", "See the channels", FINANCE)
+        }
+        AlertKind::ClosedUnasked => ("An owner closes channels on its own", "See the limits", LIMITS),
         AlertKind::ChannelStopped => ("A channel is stopped", "See the channels", FINANCE),
     };
     let cause = match alert.kind {
@@ -77,12 +81,12 @@ const fn not_ready(part: Option<NodePart>) -> (&'static str, &'static str, Optio
             ("The ledger is closed, so no money moves", "Free some disk space, then restart the node", None)
         }
         Some(NodePart::Chain) => {
-            let next = "Calls over open channels go on for a while, new channels and claims wait. Check `chain.rpc_urls` if \
-                        this stays";
-            ("The chain cannot be used now", next, None)
+            let next = "Calls over open channels continue for a while, but new channels and claims wait. Check \
+                        `chain.rpc_urls` if this does not go away";
+            ("Your node cannot use the chain now", next, None)
         }
-        Some(NodePart::Network) => ("The network needs a look", "See the network", NETWORK),
-        None => ("Something needs a look", "Run `farthing doctor`", None),
+        Some(NodePart::Network) => ("There is a problem with the network", "See the network", NETWORK),
+        None => ("Something needs your attention", "Run `farthing doctor`", None),
     }
 }
 
@@ -117,22 +121,25 @@ pub(super) use words;
 words! {
     /// A change that a form has made, said on the page that comes next.
     pub(super) enum Done(name.0: &'static str, words.1: &'static str) {
-        Limits = "limits", "The limits are set. They hold from now on.";
-        LimitsReset = "limits-reset", "The configuration's limits hold again.";
-        PriceAccepted = "price-accepted", "The price is accepted for all calls of the service.";
-        Flagged = "flagged", "The rule is set. It applies to calls of this service from now on.";
-        Spending = "spending", "Calls are paid again, within the limits.";
-        Alerts = "alerts", "The levels are set. Alerts use them from now on.";
-        AlertTest = "alert-test", "A test is on its way to the address. Look there whether it arrived.";
-        Price = "price", "The price is published. Calls from now on cost it.";
-        Paused = "paused", "Paused: nobody can call it until you resume it. Other nodes hear of it in seconds.";
-        Resumed = "resumed", "Live again. Other nodes hear of it in seconds.";
-        SecretLimits = "secret-limits", "The limits of this secret are set. They hold from now on.";
-        SecretEnded = "secret-ended", "The secret is ended. Whoever presents it is refused.";
-        LoggedOut = "logged-out", "All others are logged out.";
+        Limits = "limits", "Limits saved. They apply from now on.";
+        LimitsReset = "limits-reset", "Limits reset. The limits of the configuration apply again.";
+        PriceAccepted = "price-accepted", "Price accepted for all calls to this service.";
+        Flagged = "flagged", "Rule saved. It applies to calls to this service from now on.";
+        Spending = "spending", "Spending resumed, within the limits.";
+        Alerts = "alerts", "Thresholds saved. Alerts use them from now on.";
+        AlertTest = "alert-test", "Test message sent. Check that the webhook received it.";
+        Price = "price", "Price published. It applies from now on.";
+        Paused = "paused", "Paused: nobody can call it until you resume it. Other nodes know within seconds.";
+        Resumed = "resumed", "Live again. Other nodes know within seconds.";
+        SecretLimits = "secret-limits", "Limits of this secret saved. They apply from now on.";
+        SecretEnded = "secret-ended", "Secret revoked. It no longer works.";
+        LoggedOut = "logged-out", "All other sessions are logged out.";
+        RequestSaved = "request-saved", "Request saved. You find it next to the operations.";
+        RequestRenamed = "request-renamed", "Saved request renamed.";
+        RequestDeleted = "request-deleted", "Saved request deleted.";
         KeysDropped = "keys-dropped",
-            "The keys of this service were given for another server, so they are dropped. If the new one asks for keys, \
-             give them under Change.";
+            "The secrets of this service belonged to the old server, so they were removed. If the new server needs \
+             secrets, enter them under Edit.";
     }
 }
 
@@ -177,7 +184,7 @@ mod tests {
             let severity = types::AlertSeverity::Error;
             let amiss = types::Alert::new(kind, severity, "something is amiss", "mend it");
             let alert = alert(&amiss.about(&subject));
-            assert!(alert.title != "Something needs a look", "{alert:?}");
+            assert!(alert.title != "Something needs your attention", "{alert:?}");
             assert!(alert.cause.ends_with('.') && !alert.action.is_empty(), "{alert:?}");
         }
     }

@@ -11,8 +11,12 @@ use farthing_control::types::PASSWORD_CHARS_MIN;
 use farthing_os::secret::SecretText;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use super::strength::chars_to_guess;
+
 /// Longer than any pass phrase; hashing time does not depend on it.
 const PASSWORD_BYTES_MAX: usize = 1024;
+/// As many signs chosen at random take years to guess at the pace of argon2id.
+const CHARS_TO_GUESS_MIN: usize = 8;
 /// 38 MiB at the most, and a core for everything else.
 const HASHED_AT_ONCE: usize = 2;
 /// Passwords that are compared or wait for it, of strangers and again of those who were here before: the last one waits
@@ -28,6 +32,13 @@ pub enum Unfit {
     Short,
     #[error("The password is too long: at most {PASSWORD_BYTES_MAX} bytes.")]
     Long,
+    #[error(
+        "The password is easy to guess: repeated characters, keyboard rows and common words add little strength. Choose \
+         four unrelated words."
+    )]
+    Weak,
+    #[error("The password must not be the setup code, which the node prints. Choose another one.")]
+    Printed,
 }
 
 /// Checks whether `password` may become the password.
@@ -39,7 +50,10 @@ pub fn fit(password: &SecretText) -> Result<(), Unfit> {
     if text.chars().count() < PASSWORD_CHARS_MIN {
         return Err(Unfit::Short);
     }
-    if text.len() > PASSWORD_BYTES_MAX { Err(Unfit::Long) } else { Ok(()) }
+    if text.len() > PASSWORD_BYTES_MAX {
+        return Err(Unfit::Long);
+    }
+    if chars_to_guess(text) < CHARS_TO_GUESS_MIN { Err(Unfit::Weak) } else { Ok(()) }
 }
 
 /// Hashes and compares, a few at a time.
@@ -144,12 +158,15 @@ mod tests {
     }
 
     #[test]
-    fn a_new_password_has_a_length_that_is_worth_it() {
-        let fit = |text: String| fit(&SecretText::new(text));
-        assert_eq!(fit("a".repeat(9)), Err(Unfit::Short));
-        assert_eq!(fit("ä".repeat(9)), Err(Unfit::Short));
-        assert_eq!(fit("a".repeat(10)), Ok(()));
-        assert_eq!(fit("a".repeat(1024)), Ok(()));
-        assert_eq!(fit("a".repeat(1025)), Err(Unfit::Long));
+    fn a_new_password_is_long_enough_and_hard_to_guess() {
+        let fit = |text: &str| fit(&SecretText::new(text));
+        assert_eq!(fit("x7Kq9mPz2"), Err(Unfit::Short));
+        assert_eq!(fit(&"ä".repeat(9)), Err(Unfit::Short));
+        assert_eq!(fit("x7Kq9mPz2r"), Ok(()));
+        for weak in ["aaaaaaaaaa", "1234567890", "farthing farthing", "Passw0rd2026", "a1a1a1a1a1a1a1"] {
+            assert_eq!(fit(weak), Err(Unfit::Weak), "{weak}");
+        }
+        let long = |bytes: usize| format!("four random words{}", "a".repeat(bytes - 17));
+        assert_eq!((fit(&long(1024)), fit(&long(1025))), (Ok(()), Err(Unfit::Long)));
     }
 }

@@ -212,6 +212,12 @@ impl Sessions {
         Some(Session { id, key, device, password_at_secs })
     }
 
+    /// Returns whether a session has not ended.
+    pub fn has(&mut self, id: SessionId, now_secs: u64) -> bool {
+        self.expire(now_secs);
+        self.0.iter().any(|entry| entry.id == id)
+    }
+
     /// The password was entered again.
     pub fn password_entered(&mut self, id: SessionId, now_secs: u64) {
         if let Some(entry) = self.0.iter_mut().find(|entry| entry.id == id) {
@@ -271,6 +277,10 @@ mod tests {
         assert!(sessions.find(&token, IDLE_SECS).is_some());
         assert!(sessions.find(&token, 2 * IDLE_SECS).is_some(), "it was used meanwhile");
         assert!(sessions.clone().find(&token, 3 * IDLE_SECS + 1).is_none(), "idle");
+        let id = Session::of_token(&token);
+        assert!(sessions.clone().has(id, 3 * IDLE_SECS));
+        let mut watched = sessions.clone();
+        assert!(watched.has(id, 3 * IDLE_SECS) && !watched.has(id, 3 * IDLE_SECS + 1), "to watch is no use");
         let mut now = 2 * IDLE_SECS;
         while now + IDLE_SECS <= ABSOLUTE_SECS {
             now += IDLE_SECS;

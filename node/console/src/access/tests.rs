@@ -25,7 +25,9 @@ async fn the_setup_code_is_good_once_and_nothing_else_sets_up() {
     let wrong = access.set_up("AAAA-AAAA-AAAA", password("four random words"), HERE).await;
     assert!(matches!(wrong, Err(Refused::WrongCode)));
     let short = access.set_up(code.expose(), password("short"), HERE).await;
-    assert!(matches!(short, Err(Refused::Unfit(_))));
+    assert!(matches!(short, Err(Refused::Unfit(Unfit::Short))));
+    let printed = access.set_up(code.expose(), password(&code.expose().to_lowercase()), HERE).await;
+    assert!(matches!(printed, Err(Refused::Unfit(Unfit::Printed))));
     assert!(matches!(access.log_in(password("short"), None, HERE).await, Err(Refused::NotSetUp)));
     let begun = access.set_up(code.expose(), password("four random words"), HERE).await.unwrap();
     assert!(access.session(&begun.token).is_some() && access.setup_code().is_none());

@@ -167,7 +167,7 @@ pub(crate) async fn whole(field: &mut Field<'_>, bytes_max: usize) -> Result<Vec
 }
 
 pub(crate) fn failure(error: &MultipartError) -> Failure {
-    rejected(error.status(), format!("The upload broke off: {}.", error.body_text()))
+    rejected(error.status(), format!("The upload stopped: {}.", error.body_text()))
 }
 
 /// A description that was given as text; what kind it is, the node finds out.

@@ -1,80 +1,189 @@
-//! Spending and earnings by day, as bars. Colours come from the stylesheet; a table beside it has the numbers.
+//! Figures over time, or in another order: a picture with round numbers beside it, what its colours mean, and a table of the
+//! same values for those who do not see pictures or want a number. All of it is made of whole numbers, without scripts; with one
+//! (`chart.js`), arrow keys lead from value to value.
+//!
+//! The colours are the stylesheet's: it names one for each class of a band.
+
+mod drawing;
+mod numbers;
+mod scale;
 
 use std::fmt::Write as _;
 
-use farthing_control::types::DayFigures;
 use farthing_protocol::Usdc;
 
-use super::Markup;
+use self::drawing::drawn;
+pub(crate) use self::numbers::Numbers;
+use super::{Markup, push_escaped};
 use crate::show;
 
-const WIDTH: u64 = 560;
-const HEIGHT: u64 = 140;
-/// Room for the days' names below.
-const BASE: u64 = HEIGHT - 20;
+/// Parts of a time in one chart: there is no room for more. The newest are shown.
+const PARTS_MAX: usize = 120;
 
-/// The bars of `days`; nothing when no money moved.
-pub(crate) fn days(days: &[DayFigures]) -> Markup {
-    let most = days.iter().map(|day| day.spent.0.max(day.earned.0)).max().unwrap_or_default();
-    if most.is_zero() {
-        return Markup::default();
-    }
-    let count = (days.len() as u64).max(1);
-    let step = WIDTH / count;
-    let bar = (step / 2).saturating_sub(3).max(2);
-    let mut svg = format!(
-        r#"<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="Spent and earned per day; the table below has the amounts"><path class="axis" d="M0 {BASE}.5H{WIDTH}"/>"#
-    );
-    for (index, day) in days.iter().enumerate() {
-        let x = index as u64 * step + 2;
-        for (class, amount, x) in [("spent", day.spent.0, x), ("earned", day.earned.0, x + bar + 2)] {
-            let height = scaled(amount, most);
-            let y = BASE - height;
-            let _ = write!(
-                svg,
-                r#"<rect class="{class}" x="{x}" y="{y}" width="{bar}" height="{height}" rx="2"><title>{} USDC {class} on {}</title></rect>"#,
-                show::usdc(amount),
-                show::day(day.day)
-            );
-        }
-        // Every other day has a name, and today.
-        if (days.len() - 1 - index).is_multiple_of(2) {
-            let _ = write!(
-                svg,
-                r#"<text x="{}" y="{}" text-anchor="middle">{}</text>"#,
-                x + bar,
-                HEIGHT - 4,
-                show::day(day.day)
-            );
-        }
-    }
-    svg.push_str("</svg>");
-    Markup(svg)
+/// Values over time.
+#[derive(Debug)]
+pub(crate) struct Chart<'a> {
+    /// Begins the ids of its parts. No other chart of the page has it.
+    pub(crate) id: &'a str,
+    /// `Spent and earned in 7 days, in USDC`
+    pub(crate) title: &'a str,
+    pub(crate) unit: Unit,
+    pub(crate) form: ChartForm,
+    /// Heads the names of the parts: `Time (UTC)`.
+    pub(crate) over: &'a str,
+    /// The earliest first.
+    pub(crate) parts: &'a [TimePart],
+    pub(crate) bands: Vec<Band>,
 }
 
-/// Something is never drawn as nothing.
-fn scaled(amount: Usdc, most: Usdc) -> u64 {
-    if amount.is_zero() {
-        return 0;
+/// One part of the time.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TimePart {
+    /// Below the chart, where there is room; empty where it never stands there.
+    pub(crate) label: String,
+    pub(crate) name: String,
+}
+
+/// The values of one colour, one for each part of the time.
+#[derive(Debug, Clone)]
+pub(crate) struct Band {
+    pub(crate) name: &'static str,
+    /// By which the stylesheet knows its colour.
+    pub(crate) class: &'static str,
+    /// `None` where there is no value, which is a gap and not zero.
+    pub(crate) values: Vec<Option<u64>>,
+}
+
+/// The meaning of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Micros of USDC.
+    Usdc,
+    Calls,
+    /// Microseconds.
+    Time,
+    /// Of a stranger, from a number on that need not be zero.
+    Number(Numbers),
+}
+
+/// The form in which values are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ChartForm {
+    /// A bar for each band, side by side.
+    Beside,
+    /// One bar of all bands.
+    Stacked,
+    Lines,
+}
+
+impl Unit {
+    /// A value as a table has it.
+    fn shown(self, value: u64) -> String {
+        match self {
+            Self::Usdc => format!("{} USDC", show::usdc(Usdc::from_micros(value))),
+            Self::Calls => show::grouped(&value.to_string()),
+            Self::Time => show::duration(value),
+            Self::Number(numbers) => numbers.shown(value),
+        }
     }
-    let height = u128::from(amount.micros()) * u128::from(BASE - 8) / u128::from(most.micros());
-    u64::try_from(height).unwrap_or(BASE).max(2)
+
+    /// Returns whether a value says that nothing was.
+    const fn is_nothing(self, value: u64) -> bool {
+        value == 0 && !matches!(self, Self::Number(_))
+    }
+}
+
+impl Band {
+    fn at(&self, part: usize) -> Option<u64> {
+        self.values.get(part).copied().flatten()
+    }
+
+    fn is_empty(&self, unit: Unit) -> bool {
+        self.values.iter().all(|value| value.is_none_or(|value| unit.is_nothing(value)))
+    }
+}
+
+impl Chart<'_> {
+    /// The whole: colours, picture, and table.
+    pub(crate) fn shown(mut self) -> Markup {
+        self.bound();
+        let mut html = String::new();
+        // What never happened needs no colour.
+        let named = self.bands.iter().filter(|band| !band.is_empty(self.unit));
+        let keys = named.map(|band| format!("<span class=\"key {}\">{}</span>", band.class, band.name));
+        let keys = keys.collect::<Vec<_>>().join(" ");
+        if !keys.is_empty() {
+            let _ = write!(html, "<p class=\"legend\">{keys}</p>");
+        }
+        html.push_str("<div class=\"plot\">");
+        html.push_str(&drawn(&self));
+        html.push_str("</div>");
+        self.push_table(&mut html);
+        Markup(html)
+    }
+
+    /// Keeps the newest parts that have room.
+    fn bound(&mut self) {
+        let hidden = self.parts.len().saturating_sub(PARTS_MAX);
+        self.parts = self.parts.get(hidden..).unwrap_or_default();
+        for band in &mut self.bands {
+            band.values = band.values.iter().skip(hidden).copied().collect();
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.bands.iter().all(|band| band.is_empty(self.unit))
+    }
+
+    /// The values of one part in words, without those that are zero: `Spent 0.20 USDC, Earned 0.30 USDC`.
+    fn words_at(&self, part: usize) -> String {
+        let words = self.bands.iter().filter_map(|band| {
+            let value = band.at(part).filter(|value| !self.unit.is_nothing(*value))?;
+            Some(format!("{} {}", band.name, self.unit.shown(value)))
+        });
+        let words = words.collect::<Vec<_>>().join(", ");
+        if words.is_empty() { "none".to_owned() } else { words }
+    }
+
+    /// Every part in which something was, and every band that is not empty.
+    fn push_table(&self, html: &mut String) {
+        if self.is_empty() {
+            return;
+        }
+        let bands: Vec<&Band> = self.bands.iter().filter(|band| !band.is_empty(self.unit)).collect();
+        html.push_str("<details><summary>Show as table</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table: ");
+        push_escaped(html, self.title);
+        html.push_str("\"><table><thead><tr><th scope=\"col\">");
+        push_escaped(html, self.over);
+        html.push_str("</th>");
+        for band in &bands {
+            let _ = write!(html, "<th scope=\"col\" class=\"number\">{}</th>", band.name);
+        }
+        html.push_str("</tr></thead><tbody>");
+        for (part, time) in self.parts.iter().enumerate() {
+            if bands.iter().any(|band| band.at(part).is_some_and(|value| !self.unit.is_nothing(value))) {
+                self.push_row(html, &bands, part, time);
+            }
+        }
+        html.push_str("</tbody></table></div></details>");
+    }
+
+    fn push_row(&self, html: &mut String, bands: &[&Band], part: usize, time: &TimePart) {
+        html.push_str("<tr><td>");
+        push_escaped(html, &time.name);
+        html.push_str("</td>");
+        for band in bands {
+            let value = band.at(part).map_or_else(|| "–".to_owned(), |value| self.unit.shown(value));
+            let _ = write!(html, "<td class=\"number\">{value}</td>");
+        }
+        html.push_str("</tr>");
+    }
+}
+
+/// A small picture of some values in a list, without numbers; `title` says what they come to. Nothing where all are zero.
+pub(crate) fn sparkline(values: &[u64], title: &str) -> Markup {
+    drawing::spark(values, title).map_or_else(Markup::default, Markup)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bars_stay_inside_and_something_is_never_nothing() {
-        let day = |day, spent, earned| DayFigures {
-            day,
-            spent: Usdc::from_micros(spent).into(),
-            earned: Usdc::from_micros(earned).into(),
-            ..DayFigures::default()
-        };
-        assert!(days(&[day(1, 0, 0)]).is_empty());
-        let chart = days(&[day(1, u64::MAX, 1), day(2, 0, 5)]).to_string();
-        assert!(chart.contains("height=\"112\"") && chart.contains("height=\"2\""), "{chart}");
-    }
-}
+mod tests;

@@ -17,6 +17,8 @@ const STRANGERS_BYTES_MAX: usize = 32 * 1024;
 /// Quotes in quotes, lists in lists; readers of HTML take long over what is deeper, and people give up sooner.
 const DEPTH_MAX: usize = 24;
 
+const OPTIONS: Options = Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHROUGH);
+
 static CLEANER: LazyLock<Builder<'static>> = LazyLock::new(|| {
     let tags: HashSet<&str> = [
         "a",
@@ -66,17 +68,81 @@ pub(crate) fn strangers(text: &str) -> Markup {
     let cut = text.len() > STRANGERS_BYTES_MAX;
     let text = &text[..text.floor_char_boundary(STRANGERS_BYTES_MAX)];
     let text: String = text.chars().filter(|c| !is_invisible(*c)).collect();
-    let mut rendered = rendered(&text, 3, Pictures::AsWords, |address| Some(address.to_owned()));
+    let mut rendered = rendered(&text, 3, Pictures::AsWords, &[], |address| Some(address.to_owned()));
     if cut {
-        rendered.push_str("<p><em>The description is longer than what is shown.</em></p>");
+        rendered.push_str("<p><em>Only the beginning of the description is shown.</em></p>");
     }
     Markup(CLEANER.clean(&rendered).to_string())
 }
 
 /// A document of our own, embedded in the program. `link` says where its links lead, as for strangers'. Its pictures
-/// show what the reader has before them.
+/// show what the reader has before them. Its headings have the ids of its [`passages`].
 pub(crate) fn own(text: &str, link: impl Fn(&str) -> Option<String>) -> Markup {
-    Markup(rendered(text, 1, Pictures::LeftOut, link))
+    Markup(rendered(text, 1, Pictures::LeftOut, &passages(text), link))
+}
+
+/// A heading of one of our documents, and the words below it, up to the next one.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Passage {
+    /// Of the heading: 1 is that of the whole document.
+    pub(crate) level: usize,
+    /// Of the heading, in the page.
+    pub(crate) id: String,
+    pub(crate) title: String,
+    pub(crate) text: String,
+}
+
+/// The id of a heading, by the name that links to it have: `the-rendezvous`. No id of a page's frame is like it.
+pub(crate) fn heading_id(name: &str) -> String {
+    format!("at-{name}")
+}
+
+/// Reads the passages of one of our documents, in their order. Words before the first heading belong to none.
+pub(crate) fn passages(text: &str) -> Vec<Passage> {
+    let mut passages: Vec<Passage> = Vec::new();
+    let (mut in_heading, mut in_picture) = (false, false);
+    for event in Parser::new_ext(text, OPTIONS) {
+        match event {
+            Event::Start(Tag::Heading { level, .. }) => {
+                in_heading = true;
+                passages.push(Passage { level: level as usize, ..Passage::default() });
+            }
+            Event::Start(Tag::Image { .. }) | Event::End(TagEnd::Image) => {
+                in_picture = matches!(event, Event::Start(_));
+            }
+            Event::End(TagEnd::Heading(_)) => {
+                in_heading = false;
+                name_last(&mut passages);
+            }
+            Event::Text(words) | Event::Code(words) if !in_picture => {
+                let Some(passage) = passages.last_mut() else { continue };
+                let place = if in_heading { &mut passage.title } else { &mut passage.text };
+                place.push_str(&words);
+            }
+            Event::SoftBreak
+            | Event::HardBreak
+            | Event::End(TagEnd::Paragraph | TagEnd::Item | TagEnd::TableCell | TagEnd::CodeBlock) => {
+                if let Some(passage) = passages.last_mut()
+                    && !passage.text.ends_with(' ')
+                {
+                    passage.text.push(' ');
+                }
+            }
+            _ => {}
+        }
+    }
+    passages
+}
+
+/// Gives the last passage its id: the title in small letters, as links to it have it, and a number where there is one of
+/// that name before.
+fn name_last(passages: &mut [Passage]) {
+    let Some((last, before)) = passages.split_last_mut() else { return };
+    let small = last.title.to_lowercase();
+    let kept = small.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    let name: String = kept.map(|c| if c == ' ' { '-' } else { c }).collect();
+    let alike = before.iter().filter(|passage| passage.title == last.title).count();
+    last.id = heading_id(&if alike == 0 { name } else { format!("{name}-{alike}") });
 }
 
 /// The treatment of pictures, none of which is ever loaded.
@@ -91,14 +157,15 @@ fn rendered(
     text: &str,
     heading_min: usize,
     pictures: Pictures,
+    passages: &[Passage],
     link: impl Fn(&str) -> Option<String>,
 ) -> String {
-    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
+    let mut ids = passages.iter().map(|passage| passage.id.clone());
     let mut links_open = Vec::new();
     let mut depth = 0_usize;
     let mut in_picture = false;
     let mut headings = Headings::new(heading_min);
-    let events = Parser::new_ext(text, options).filter_map(|event| match event {
+    let events = Parser::new_ext(text, OPTIONS).filter_map(|event| match event {
         Event::Start(Tag::BlockQuote(_) | Tag::List(_) | Tag::Item) => {
             depth += 1;
             (depth <= DEPTH_MAX).then_some(event)
@@ -122,8 +189,9 @@ fn rendered(
         Event::End(TagEnd::Link) => links_open.pop().unwrap_or_default().then_some(event),
         // Its text stays.
         Event::Html(html) | Event::InlineHtml(html) => Some(Event::Text(html)),
-        Event::Start(Tag::Heading { level, id, classes, attrs }) => {
-            Some(Event::Start(Tag::Heading { level: headings.next(level), id, classes, attrs }))
+        Event::Start(Tag::Heading { level, classes, attrs, .. }) => {
+            let (level, id) = (headings.next(level), ids.next().map(Into::into));
+            Some(Event::Start(Tag::Heading { level, id, classes, attrs }))
         }
         Event::End(TagEnd::Heading(level)) => Some(Event::End(TagEnd::Heading(headings.current(level)))),
         event => Some(event),
@@ -189,11 +257,29 @@ mod tests {
     }
 
     #[test]
+    fn a_document_of_our_own_has_passages_whose_headings_are_led_to() {
+        let text = "# All\n\nOf *it*,\nand `more`.\n\n## The words\n\n| a | b |\n|---|---|\n| c | d |\n\n## The words\n";
+        let passage = |level, id: &str, title: &str, text: &str| Passage {
+            level,
+            id: id.to_owned(),
+            title: title.to_owned(),
+            text: text.to_owned(),
+        };
+        let found = passages(text);
+        assert_eq!(found[0], passage(1, "at-all", "All", "Of it, and more. "));
+        assert_eq!(found[1], passage(2, "at-the-words", "The words", "a b c d "));
+        assert_eq!(found[2], passage(2, "at-the-words-1", "The words", ""));
+        let html = own(text, |_| None).to_string();
+        assert!(html.contains("<h2 id=\"at-the-words-1\">The words</h2>"), "{html}");
+        assert!(!strangers("# Title").to_string().contains("id="));
+    }
+
+    #[test]
     fn a_very_long_description_is_cut_and_said_to_be() {
         let fits = strangers(&"ä".repeat(STRANGERS_BYTES_MAX / 2)).to_string();
-        assert!(!fits.contains("longer than"));
+        assert!(!fits.contains("Only the beginning"));
         let long = strangers(&"ä".repeat(512 * 1024)).to_string();
-        assert!(long.contains("longer than") && long.len() < STRANGERS_BYTES_MAX + 256);
+        assert!(long.contains("Only the beginning") && long.len() < STRANGERS_BYTES_MAX + 256);
         // Nesting is where readers of Markdown take long.
         let deep = strangers(&"> ".repeat(16 * 1024)).to_string();
         assert!(deep.matches("<blockquote>").count() <= DEPTH_MAX);

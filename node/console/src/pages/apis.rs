@@ -7,7 +7,7 @@ use axum::{
 };
 use farthing_control::{
     endpoint,
-    types::{Api, ApiState},
+    types::{Api, ApiState, SeriesRange, ServiceCalls},
 };
 use farthing_os::clock;
 use farthing_protocol::Usdc;
@@ -17,6 +17,7 @@ use crate::{
     failure::{Failure, Page},
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
+    markup::{Markup, sparkline},
     page::Rendered,
     pages::service::service_id,
     show,
@@ -25,12 +26,14 @@ use crate::{
 
 pub(super) mod edit;
 pub(super) mod one;
+pub(super) mod operations;
 
 #[derive(Template)]
 #[template(path = "apis.html")]
 struct ApisTemplate {
     frame: Frame,
-    rows: Vec<ApiRow>,
+    /// Each with its calls of the last days.
+    rows: Vec<(ApiRow, Markup)>,
     unfinished: Vec<(String, String)>,
     earned: String,
     calls: u64,
@@ -70,13 +73,15 @@ pub(super) struct ApisParams {
 }
 
 pub(super) async fn show(visit: Visit, Query(asked): Query<ApisParams>) -> Page {
-    let apis = visit.panel.node().ask(endpoint::Apis).await?;
+    let node = visit.panel.node();
+    let apis = node.ask(endpoint::Apis).await?;
+    let served = node.ask(endpoint::ServedSeries.with("range", SeriesRange::Week)).await?;
     let now_secs = clock::now_secs();
     let earned = apis.iter().fold(Usdc::ZERO, |sum, api| sum.saturating_add(api.earned.0));
     let unfinished = visit.panel.drafts().unfinished(visit.session.id()).into_iter();
     let page = ApisTemplate {
         frame: visit.frame(Section::Apis).await?,
-        rows: apis.iter().map(|api| row(api, now_secs)).collect(),
+        rows: apis.iter().map(|api| (row(api, now_secs), lately(api, &served))).collect(),
         unfinished: unfinished.map(|(name, title)| (name, show::visible(&title))).collect(),
         earned: show::usdc(earned),
         calls: apis.iter().map(|api| api.calls).sum(),
@@ -85,14 +90,21 @@ pub(super) async fn show(visit: Visit, Query(asked): Query<ApisParams>) -> Page 
     Ok(Rendered(&page).into_response())
 }
 
+/// The calls of seven days as a small picture.
+fn lately(api: &Api, served: &[ServiceCalls]) -> Markup {
+    let Some(own) = served.iter().find(|one| one.service == api.id) else { return Markup::default() };
+    let calls = own.served.iter().fold(0_u64, |sum, calls| sum.saturating_add(*calls));
+    sparkline(&own.served, &format!("{} in 7 days", show::grouped(&calls.to_string())))
+}
+
 pub(super) fn row(api: &Api, now_secs: u64) -> ApiRow {
     let (state, state_class) = state(api.state);
     let health = api.health.as_ref();
     let asked = health.filter(|health| health.asked > 0);
     let (server, server_class) = match health.filter(|health| !health.upstream.is_empty()) {
-        None => ("not looked yet", "plain"),
-        Some(health) if health.upstream_good => ("answers", "good"),
-        Some(_) => ("takes no connection", "bad"),
+        None => ("not checked yet", "plain"),
+        Some(health) if health.upstream_good => ("accepts connections", "good"),
+        Some(_) => ("accepts no connection", "bad"),
     };
     ApiRow {
         seen: asked

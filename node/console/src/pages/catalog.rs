@@ -7,10 +7,12 @@ use std::collections::HashMap;
 
 use askama::Template;
 use axum::{extract::Query, response::IntoResponse};
-use farthing_control::endpoint;
-use farthing_control::types::{
-    CatalogHit, CatalogPage, CatalogQuery, CatalogSort, CatalogState, Charge, Count, Figures, FlagRule,
-    Measured, PriceCount, ServiceFlag,
+use farthing_control::{
+    counted, endpoint,
+    types::{
+        CatalogHit, CatalogPage, CatalogQuery, CatalogSort, CatalogState, Charge, Count, Figures, FlagRule,
+        Measured, PriceCount, ServiceFlag,
+    },
 };
 use farthing_os::clock;
 use farthing_protocol::{ServiceId, Usdc};
@@ -57,6 +59,8 @@ struct CatalogTemplate {
     cards: Vec<Card>,
     facets: Vec<Facet>,
     chosen: Vec<Choice>,
+    /// The part of the network that was searched, where that is not all of it.
+    scope: Option<String>,
     previous: Option<String>,
     next: Option<String>,
     /// The reason that nothing could be searched for.
@@ -119,10 +123,11 @@ pub(super) async fn show(visit: Visit, Query(mut asked): Query<CatalogParams>) -
         cards: found.hits.iter().map(|hit| card(hit, &measured, now_secs)).collect(),
         facets: facets(&asked, &found),
         chosen: chosen(&asked),
+        scope: found.scope.map(|scope| scope.words),
         previous: (asked.page > 0).then(|| asked.with(|asked| asked.page -= 1)),
         next: (shown_to < found.total).then(|| asked.with(|asked| asked.page += 1)),
         problem,
-        sorts: [("", "Best match"), ("price", "Cheapest"), ("newest", "Changed last"), ("name", "Name")],
+        sorts: [("", "Best match"), ("price", "Cheapest"), ("newest", "Recently updated"), ("name", "Name")],
         frame,
         asked,
     };
@@ -134,9 +139,9 @@ impl CatalogParams {
         let some = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
         let price_max = match self.price.as_str() {
             "" => None,
-            price => {
-                Some(price.parse::<Usdc>().map_err(|_| "The highest price is an amount such as 0.002.")?)
-            }
+            price => Some(
+                price.parse::<Usdc>().map_err(|_| "The maximum price must be an amount such as 0.002.")?,
+            ),
         };
         Ok(CatalogQuery {
             words: self.q.clone(),
@@ -189,14 +194,14 @@ pub(super) fn by_service(figures: &Figures) -> HashMap<ServiceId, &Measured> {
     figures.measured.iter().map(|measured| (measured.service.0, measured)).collect()
 }
 
-/// "4.2 ms, 98 % answered; measured by your node, n = 37"
+/// "4.2 ms, 98 % answered; measured by your node in 37 calls"
 pub(super) fn measured_words(measured: Option<&Measured>) -> String {
     let Some(Measured { calls, answered, median_us, .. }) = measured else {
         return "No data yet: your node has not called it".to_owned();
     };
     let percent = answered * 100 / (*calls).max(1);
     let took = median_us.map_or_else(String::new, |us| format!("{}, ", show::duration(us)));
-    format!("{took}{percent} % answered; measured by your node, n = {calls}")
+    format!("{took}{percent} % answered; measured by your node in {}", counted(*calls, "call"))
 }
 
 pub(super) fn card(hit: &CatalogHit, measured: &HashMap<ServiceId, &Measured>, now_secs: u64) -> Card {
@@ -219,9 +224,9 @@ pub(super) fn card(hit: &CatalogHit, measured: &HashMap<ServiceId, &Measured>, n
         measured: measured_words(measured.get(&hit.id.0).copied()),
         updated: show::ago(hit.updated_secs, now_secs),
         look_alike: hit.look_alike.as_ref().map(|other| {
-            let age = if other.older { ", known here for longer" } else { "" };
+            let age = if other.older { ", which your node has known for longer" } else { "" };
             format!(
-                "Easily taken for “{}” by {}{age}",
+                "Easy to confuse with “{}” by {}{age}",
                 show::visible(&other.name),
                 show::short(other.owner.0)
             )
@@ -236,7 +241,9 @@ fn flagged(flag: &ServiceFlag) -> String {
     let words = texts::sentence(&show::visible(&flag.words));
     match flag.rule {
         FlagRule::Warn => words,
-        FlagRule::Stop => format!("{words} Your node buys nothing from it for now but a trial now and then."),
+        FlagRule::Stop => {
+            format!("{words} Your node does not buy from it for now, except for an occasional trial.")
+        }
     }
 }
 
@@ -244,7 +251,7 @@ fn flagged(flag: &ServiceFlag) -> String {
 const fn state(state: CatalogState) -> (&'static str, &'static str) {
     match state {
         CatalogState::Online => ("Online", "good"),
-        CatalogState::Away => ("Away: its owner's node was not seen lately", "plain"),
+        CatalogState::Away => ("Away: its owner's node has not been seen recently", "plain"),
         CatalogState::Paused => ("Paused by its owner", "plain"),
     }
 }
@@ -265,8 +272,8 @@ fn facets(asked: &CatalogParams, found: &CatalogPage) -> Vec<Facet> {
         counts.kinds.iter().map(|kind| Count { value: kind.value.to_string(), count: kind.count }).collect();
     let all = vec![
         Facet { title: "State", choices: vec![online] },
-        Facet { title: "To try", choices: vec![samples] },
-        Facet { title: "Price of a call", choices: prices(asked, &counts.prices) },
+        Facet { title: "Samples", choices: vec![samples] },
+        Facet { title: "Price per call", choices: prices(asked, &counts.prices) },
         facet(asked, "Category", &counts.categories, &asked.category, |asked, value| asked.category = value),
         facet(asked, "Tag", &counts.tags, &asked.tag, |asked, value| asked.tag = value),
         facet(asked, "Kind", &kinds, &asked.kind, |asked, value| asked.kind = value),
@@ -387,7 +394,7 @@ mod tests {
             median_us: Some(4_250),
         };
         let words = measured_words(Some(&measured));
-        assert_eq!(words, "4.2 ms, 97 % answered; measured by your node, n = 37");
+        assert_eq!(words, "4.2 ms, 97 % answered; measured by your node in 37 calls");
         assert!(measured_words(None).starts_with("No data yet"));
     }
 }

@@ -21,6 +21,9 @@ use crate::{
 #[derive(Deserialize)]
 pub(in crate::pages) struct DoorParams {
     next: Option<String>,
+    /// The name of what came of the set-up's form.
+    #[serde(default)]
+    answer: String,
 }
 
 /// The browser does not find the other name, or somebody led it here: it may log in, after another try.
@@ -34,7 +37,8 @@ pub(in crate::pages) async fn stay(
     let Some(there) = there(&panel, &request).filter(|_| !is_in) else {
         return Redirect::to(&next).into_response();
     };
-    let mut response = log_in_here(&panel, request.headers(), Again { there: there.clone(), next });
+    let mut response =
+        log_in_here(&panel, request.headers(), &asked.answer, Again { there: there.clone(), next });
     response.extensions_mut().insert(MayAsk(there));
     response
 }

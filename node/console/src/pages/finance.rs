@@ -2,22 +2,24 @@
 
 use askama::Template;
 use axum::{
-    extract::{Path, State},
+    extract::{Path, Query, State},
     response::{IntoResponse, Redirect},
 };
 use farthing_control::{
     endpoint,
-    types::{Channel, ChannelRole},
+    types::{Channel, ChannelRole, SeriesRange},
 };
 use farthing_protocol::{ChannelId, Usdc};
+use serde::Deserialize;
 
 use crate::{
     ConsoleState,
     failure::{Failure, Page},
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
-    markup::{Markup, chart_of_days, qr_code},
+    markup::{Markup, qr_code},
     page::{Rendered, answer},
+    series::{Charts, Ranges, range_named},
     show,
 };
 
@@ -39,8 +41,8 @@ struct FinanceTemplate {
     runway: String,
     address: String,
     qr: Markup,
-    chart: Markup,
-    days: Vec<(String, String, String)>,
+    ranges: Ranges,
+    money: Markup,
     channels: Vec<ChannelRow>,
     channels_hidden: usize,
     /// The result of the last action.
@@ -63,15 +65,21 @@ pub(super) struct ChannelRow {
     can_close: bool,
 }
 
-pub(super) async fn show(visit: Visit) -> Page {
-    page(&visit, None, None).await
+#[derive(Deserialize)]
+pub(super) struct FinanceParams {
+    range: Option<String>,
 }
 
-async fn page(visit: &Visit, done: Option<String>, problem: Option<String>) -> Page {
+pub(super) async fn show(visit: Visit, Query(asked): Query<FinanceParams>) -> Page {
+    page(&visit, range_named(asked.range.as_deref()), None, None).await
+}
+
+async fn page(visit: &Visit, range: SeriesRange, done: Option<String>, problem: Option<String>) -> Page {
     let node = visit.panel.node();
     let frame = visit.frame(Section::Finance).await?;
     let figures = node.ask(endpoint::Figures).await?;
     let channels = node.ask(endpoint::Channels).await?;
+    let charts = Charts::of(node, range, None).await?;
     let balance = &frame.status.balance;
     let has = balance.usdc.map_or(Usdc::ZERO, |usdc| usdc.0).saturating_add(balance.in_channels.0);
     let address = frame.status.address.to_string();
@@ -82,8 +90,8 @@ async fn page(visit: &Visit, done: Option<String>, problem: Option<String>) -> P
         runway: runway::words(has, &figures.days),
         qr: qr_code(&address, "The wallet's address as a QR code"),
         address,
-        chart: chart_of_days(&figures.days),
-        days: show::days(&figures.days),
+        ranges: Ranges::new("/panel/finance", "days", range),
+        money: charts.money(),
         channels_hidden: channels.len().saturating_sub(CHANNELS_SHOWN),
         channels: sorted(channels).iter().take(CHANNELS_SHOWN).map(row).collect(),
         done,
@@ -122,25 +130,28 @@ pub(super) async fn settle(State(panel): State<ConsoleState>, form: Form<NoField
     // A browser that goes away must not end a claim half-way.
     let node = panel.node().clone();
     let claiming = tokio::spawn(async move { node.ask(endpoint::Settle).await });
-    let outcome = claiming.await.map_err(|_| Failure::broken("Claiming ended badly."))?;
+    let outcome = claiming.await.map_err(|_| Failure::broken("The claim failed unexpectedly."))?;
     match super::register::mendable(outcome)? {
         Ok(settled) if settled.transactions.is_empty() => {
-            let done = "Nothing was left to claim: everything that was earned is in the wallet.".to_owned();
-            page(&form.visit, Some(done), None).await
+            let done = "There is nothing to claim: all earnings are in the wallet.".to_owned();
+            page(&form.visit, range_named(None), Some(done), None).await
         }
         Ok(settled) => {
             let channels = match settled.channels {
                 1 => "1 channel".to_owned(),
                 channels => format!("{channels} channels"),
             };
-            let mut done = format!("{} USDC of {channels} are in the wallet.", show::usdc(settled.claimed.0));
+            let mut done = format!(
+                "Claimed {} USDC from {channels}. It is in the wallet.",
+                show::usdc(settled.claimed.0)
+            );
             if let Some(first) = settled.refused.first() {
                 let number = settled.refused.len();
                 done.push_str(&format!(" The contract refused {number} more: {}.", first.reason));
             }
-            page(&form.visit, Some(done), None).await
+            page(&form.visit, range_named(None), Some(done), None).await
         }
-        Err(problem) => page(&form.visit, None, Some(problem)).await,
+        Err(problem) => page(&form.visit, range_named(None), None, Some(problem)).await,
     }
 }
 
@@ -170,12 +181,13 @@ pub(super) async fn close(Path(text): Path<String>, form: Form<NoFields>) -> Pag
     let at = endpoint::CloseChannel.of(id);
     let node = form.visit.panel.node().clone();
     let closing = tokio::spawn(async move { node.ask(at).await });
-    let outcome = closing.await.map_err(|_| Failure::broken("Closing ended badly."))?;
+    let outcome = closing.await.map_err(|_| Failure::broken("Closing the channel failed unexpectedly."))?;
     match super::register::mendable(outcome)? {
         Ok(channel) => {
             let state = crate::texts::sentence(&channel.state_in_words());
-            page(&form.visit, Some(format!("The channel with {}: {state}", channel.peer)), None).await
+            let done = format!("The channel with {}: {state}", channel.peer);
+            page(&form.visit, range_named(None), Some(done), None).await
         }
-        Err(problem) => page(&form.visit, None, Some(problem)).await,
+        Err(problem) => page(&form.visit, range_named(None), None, Some(problem)).await,
     }
 }

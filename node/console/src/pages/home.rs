@@ -6,20 +6,23 @@ use farthing_control::{
     endpoint,
     types::{Activity, Api, Figures, Reach, ReachState, WalletBackup},
 };
-use farthing_os::clock;
 use serde::Deserialize;
 
 use crate::{
     failure::Page,
     frame::{Frame, Section, Visit, chain_name},
     icons::Icon,
-    markup::{Markup, chart_of_days},
+    markup::Markup,
     page::Rendered,
-    pages::setup,
+    pages::{
+        activity::log::{LogRow, newest},
+        setup,
+    },
+    series::{Charts, Ranges, range_named},
     show,
 };
 
-/// The newest calls of each side.
+/// The newest calls.
 const RECENT: usize = 6;
 
 #[derive(Template)]
@@ -33,10 +36,10 @@ struct HomeTemplate {
     figures: Figures,
     /// In words, or a dash.
     median: String,
-    /// Day, spent and earned.
-    days: Vec<(String, String, String)>,
-    chart: Markup,
-    recent: Vec<super::activity::ActivityRow>,
+    ranges: Ranges,
+    money: Markup,
+    outcomes: Markup,
+    recent: Vec<LogRow>,
     apis: Vec<Api>,
 }
 
@@ -58,13 +61,16 @@ impl HomeStep {
 #[derive(Deserialize)]
 pub(super) struct HomeParams {
     welcome: Option<String>,
+    range: Option<String>,
 }
 
 pub(super) async fn show(visit: Visit, Query(asked): Query<HomeParams>) -> Page {
     let node = visit.panel.node();
     let frame = visit.frame(Section::Home).await?;
     let figures = node.ask(endpoint::Figures).await?;
-    let activity = node.ask(endpoint::Activity.with("limit", RECENT)).await?;
+    let range = range_named(asked.range.as_deref());
+    let charts = Charts::of(node, range, None).await?;
+    let activity = node.ask(endpoint::Activity.with("limit", 1)).await?;
     let apis = node.ask(endpoint::Apis).await?;
     let reach = node.ask(endpoint::Reached).await?;
     let backup = node.ask(endpoint::WalletBackup).await?;
@@ -75,9 +81,10 @@ pub(super) async fn show(visit: Visit, Query(asked): Query<HomeParams>) -> Page 
         set_up: is_new.then_some(setup::SetupStep::Words.path()),
         steps: if steps.iter().all(|step| step.done) { Vec::new() } else { steps },
         median: figures.median_us.map_or_else(|| "–".to_owned(), show::duration),
-        days: show::days(&figures.days),
-        chart: chart_of_days(&figures.days),
-        recent: super::activity::short_rows(&activity, RECENT, clock::now_secs()),
+        ranges: Ranges::new("/panel", "money", range),
+        money: charts.money(),
+        outcomes: charts.outcomes(),
+        recent: newest(node, None, RECENT).await?,
         figures,
         apis,
         frame,
@@ -96,13 +103,13 @@ fn steps(
     let (usdc, eth) = (status.balance.usdc, status.balance.eth);
     let has_money = usdc.is_some_and(|usdc| !usdc.0.is_zero()) || !status.balance.in_channels.0.is_zero();
     let has_gas = eth.is_some_and(|eth| eth.0.wei > 0);
-    let is_reachable = [reach.tcp, reach.quic].contains(&ReachState::Reachable);
+    let is_reachable = [reach.tcp, reach.quic].contains(&ReachState::Reachable) || !reach.relays.is_empty();
     let mut steps = vec![
         HomeStep {
             done: status.peers > 0,
             title: "Join the network",
             detail: match status.peers {
-                0 => "No other node is connected yet. Name one in `network.bootstrap`.".to_owned(),
+                0 => "No other node is connected yet. Add one to `network.bootstrap`.".to_owned(),
                 1 => "One other node is connected.".to_owned(),
                 peers => format!("{peers} other nodes are connected."),
             },
@@ -111,8 +118,8 @@ fn steps(
         HomeStep {
             done: backup.written_down_secs.is_some() || backup.newest_backup_secs.is_some(),
             title: "Back up the wallet",
-            detail: "Write down its 24 words, or make a file that only a passphrase of yours opens. A lost disk is lost \
-                     money otherwise. A node that you had before is restored there, too."
+            detail: "Write down its 24 words, or make a backup file that only your passphrase opens. Without a backup, you \
+                     lose the money if you lose the disk. You can also restore an earlier node there."
                 .to_owned(),
             link: Some(("Back up or restore", "/panel/settings/backup")),
         },
@@ -120,10 +127,10 @@ fn steps(
             done: has_money && has_gas,
             title: "Fund the wallet",
             detail: match (has_money, has_gas) {
-                (true, true) => "There is USDC to spend, and ETH for fees.".to_owned(),
+                (true, true) => "You have USDC to spend, and ETH for fees.".to_owned(),
                 (true, false) => format!("Send a little ETH for fees to {}.", status.address),
                 (false, _) => format!(
-                    "Send USDC, and a little ETH for fees, on {} to {}. Samples are free without it.",
+                    "Send USDC, and a little ETH for fees, on {} to {}. Samples are free.",
                     chain_name(&status.chain),
                     status.address
                 ),
@@ -132,11 +139,11 @@ fn steps(
         },
         HomeStep {
             done: !activity.bought.is_empty(),
-            title: "Make a first call",
+            title: "Make your first call",
             detail: if activity.bought.is_empty() {
-                "Find a service, look at its free samples, and call it.".to_owned()
+                "Find a service, try its free samples, and call it.".to_owned()
             } else {
-                "Done. Activity shows what every call took and cost.".to_owned()
+                "Done. Activity shows how long every call took and what it cost.".to_owned()
             },
             link: Some(("Open the catalog", "/panel/catalog")),
         },
@@ -144,7 +151,7 @@ fn steps(
     if !apis.is_empty() {
         steps.push(HomeStep {
             done: is_reachable,
-            title: "Be reachable for your consumers",
+            title: "Let consumers reach you",
             detail: reach.summary.clone(),
             link: Some(("See the network", "/panel/network")),
         });

@@ -88,7 +88,7 @@ pub(super) const fn state(state: ReachState) -> (&'static str, &'static str) {
     match state {
         ReachState::Reachable => ("Reachable", "good"),
         ReachState::NotReachable => ("Not reachable", "bad"),
-        ReachState::Testing => ("Being tested", "plain"),
+        ReachState::Testing => ("Testing", "plain"),
         ReachState::Unknown => ("Not known yet", "plain"),
     }
 }

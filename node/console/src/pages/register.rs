@@ -1,5 +1,5 @@
-//! Registering an API, in steps: where it is described, what of it is offered, how it is called and paid, and a
-//! preview, from which it goes live.
+//! Registering an API, in steps: where it is described, what of it is offered for how much, how it is called, and a
+//! preview, from which it goes live. Each thing is asked in one step alone.
 //!
 //! What is chosen between the steps is a [`Draft`] in memory. Nothing is published before the last step.
 
@@ -53,9 +53,6 @@ struct RegisterTemplate {
 /// Input of the first step, as it was typed.
 #[derive(Default)]
 struct RegisterFields {
-    name: String,
-    description: String,
-    price: String,
     text: String,
     url: String,
     header_name: String,
@@ -66,7 +63,7 @@ crate::texts::words! {
     pub(super) enum RegisterStep(title.0: &'static str) {
         Source = "Description";
         Operations = "Operations";
-        Details = "Server and texts";
+        Details = "Details";
         Preview = "Preview";
     }
 }
@@ -100,35 +97,20 @@ pub(super) async fn begin(mut upload: Upload) -> Page {
     let (text, _) = upload.take("text");
     let (header_value, _) = upload.take("header_value");
     let typed = |name: &str| upload.text(name).trim().to_owned();
-    let mut fields = RegisterFields {
-        name: typed("name"),
-        description: upload.text("description").to_owned(),
-        price: typed("price"),
-        text: String::new(),
-        url: typed("url"),
-        header_name: typed("header_name"),
-    };
+    let mut fields =
+        RegisterFields { text: String::new(), url: typed("url"), header_name: typed("header_name") };
     let visit = upload.visit;
     let mut header = Added::default();
     header.set(&fields.header_name, &header_value);
     let outcome = match source(file, &file_name, &text, &fields.url) {
         Err(problem) => Err(problem),
-        Ok(source) => match price("Price", &fields.price) {
-            Err(wrong) => Err(wrong.words()),
-            Ok(_) => inspect(&visit.panel, &source, &header).await?.map(|inspection| (source, inspection)),
-        },
+        Ok(source) => inspect(&visit.panel, &source, &header).await?.map(|inspection| (source, inspection)),
     };
     match outcome {
         Ok((mut source, inspection)) => {
             let text = source.text.take();
             source = SourceFile { text, ..inspection.source.clone() };
-            let choices = Choices {
-                name: fields.name,
-                description: fields.description,
-                price: fields.price,
-                header,
-                ..Choices::default()
-            };
+            let choices = Choices { header, ..Choices::default() };
             let draft = Draft::new(source, inspection, choices);
             let name = visit.panel.drafts().begin(visit.session.id(), draft)?;
             Ok(Redirect::to(&RegisterStep::Operations.path(&name)).into_response())
@@ -156,10 +138,10 @@ fn source(file: String, file_name: &str, text: &str, url: &str) -> Result<Source
             Err(format!("The file “{}” is empty. Choose another.", show::visible(file_name)))
         }
         (false, false, false) => {
-            Err("No description was given. Upload a file, paste its text, or name a server to scan."
+            Err("No description was given. Upload a file, paste its text, or enter a server to scan."
                 .to_owned())
         }
-        _ => Err("More than one description was given. Use one of file, text and server.".to_owned()),
+        _ => Err("More than one description was given. Use only one: file, text or server.".to_owned()),
     }
 }
 
@@ -170,7 +152,7 @@ async fn inspect(
     header: &Added,
 ) -> Result<Result<Inspection, String>, Failure> {
     if !header.name.is_empty() && header.value.is_none() {
-        return Ok(Err("The secret header has a name and no value. Give both, or neither.".to_owned()));
+        return Ok(Err("The secret header has a name but no value. Enter both, or neither.".to_owned()));
     }
     let value = header.value.as_ref().map(|value| (header.name.clone(), value.expose().to_owned()));
     let upstream_headers: BTreeMap<String, String> = value.into_iter().collect();

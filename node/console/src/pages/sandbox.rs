@@ -3,25 +3,21 @@
 //!
 //! 1. A button posts the form ([`sent`], [`filled`]), with files where the operation takes some ([`files`]). A live call
 //!    goes the way of every call, so limits apply, and no more is paid than the button said; a sample asks nobody.
-//! 2. What came back is kept for the session ([`crate::history`]), and the browser goes on to a page that
-//!    shows it ([`answer`]): loading that again pays nothing.
+//! 2. What comes back is kept for the session ([`crate::history`]), and the browser goes on to a page that
+//!    shows it ([`answer`]), or that it is under way ([`under_way`]): loading that again pays nothing.
 //! 3. `sandbox.js` posts the form as one types and exchanges the code ([`code`]); without it, a button does.
 //!
 //! Invariant: every end of a call says whether it was charged ([`cost`]).
-
-use std::time::Instant;
 
 use axum::{
     extract::{Path, Query, State},
     response::{IntoResponse, Redirect},
 };
-use bytes::Bytes;
 use farthing_bridge::media::without_parameters;
 use farthing_control::{
-    Local, RawAnswer, endpoint,
+    Local, endpoint,
     types::{
-        CallForm, CatalogSamples, CatalogService, HEADER_CHARGED, HEADER_RECEIPT, HEADER_TIMING, Problem,
-        Text,
+        CallForm, CatalogSamples, CatalogService, Text,
         sdk::{Snippet, SnippetBody, SnippetPart, SnippetRequest},
     },
 };
@@ -37,24 +33,36 @@ use crate::{
     access::Session,
     failure::{Failure, Page},
     frame::{Section, Visit},
-    history::{Answer, Exchange, StoredExchange},
+    headers::ShowsContent,
+    history::{Answer, CallStage, Exchange, StoredExchange},
     page::Rendered,
 };
 
-use super::service::{Part, ServiceHead, service_id};
+use super::{
+    operations::LookedAt,
+    saved::SavedLinks,
+    service::{Part, ServiceHead, service_id},
+};
 
 mod answer;
 mod code;
 mod cost;
 mod files;
 mod filled;
+mod preview;
+mod saving;
 mod sent;
+pub(super) mod under_way;
 mod view;
 
+pub(super) use code::{Code, CodeTabs};
 use files::FileBody;
 use filled::{CallBody, Filled, read_operation};
+pub(super) use preview::show as preview;
+use saving::{OpenedRequest, SAVE, SAVED_NAME, SaveField};
 pub(super) use sent::FILES_FORM_BYTES_MAX;
 use sent::SandboxForm;
+pub(super) use under_way::cancel;
 use view::{SandboxParts, SandboxTemplate};
 
 /// A body that is typed; larger ones are for programs, or files.
@@ -67,35 +75,51 @@ const SNIPPET_BODY_BYTES_MAX: usize = 512;
 
 #[derive(Deserialize)]
 pub(super) struct SandboxParams {
-    /// `GET /v1/things`
+    /// The language whose code is looked at.
     #[serde(default)]
-    operation: String,
+    language: String,
     /// An exchange of this session.
     call: Option<Text<CallId>>,
+    /// A saved request.
+    saved: Option<String>,
     view: Option<String>,
 }
 
-pub(super) async fn show(visit: Visit, Path(id): Path<String>, Query(asked): Query<SandboxParams>) -> Page {
+pub(super) async fn show(
+    visit: Visit,
+    Path(id): Path<String>,
+    Query(asked): Query<SandboxParams>,
+    Query(looked_at): Query<LookedAt>,
+) -> Page {
     let id = service_id(&id)?;
     let node = visit.panel.node();
     let service = node.ask(endpoint::CatalogService.of(id)).await?;
     let kept = visit.panel.0.history.of(visit.session.id(), id);
     let shown = asked.call.map(|call| call.0);
     let found = shown.and_then(|call| kept.iter().find(|kept| kept.exchange.call_id == call)).cloned();
-    let operation =
-        found.as_ref().map_or(read_operation(&asked.operation), |found| found.exchange.operation.clone());
-    let form = form(node, &service, &operation).await?;
-    let filled = match (&found, &form) {
-        (Some(found), _) => Filled::sent(&found.exchange.fields),
-        (None, Some(form)) => Filled::start(&form.form),
-        (None, None) => Filled::default(),
+    let saved = match asked.saved.as_deref().filter(|_| shown.is_none()) {
+        Some(saved) => Some(saving::opened(node, &service, saved).await?),
+        None => None,
     };
+    let operation = found.as_ref().map(|found| &found.exchange.operation);
+    let operation = operation.or(saved.as_ref().map(|saved| &saved.title.operation));
+    let looked_at = operation.map_or(looked_at, |operation| LookedAt::operation(operation));
+    let chosen = form(node, &service, &looked_at).await?;
+    let filled = match (&found, &saved, &chosen) {
+        (Some(found), ..) => Filled::sent(&found.exchange.fields),
+        (None, Some(saved), _) => Filled::saved(&saved.fields),
+        (None, None, Some((_, form))) => Filled::start(&form.form),
+        (None, None, None) => Filled::default(),
+    };
+    let language = found.as_ref().map_or(asked.language, |found| language_of(&found.exchange.fields));
     let page = SandboxParts {
         filled,
+        language,
+        opened: saved.as_ref().map(OpenedRequest::new),
         shown: found,
         is_forgotten: shown.is_some(),
         view: asked.view,
-        ..SandboxParts::of(service, form)
+        ..SandboxParts::of(service, looked_at, chosen)
     };
     render(&visit, page, kept).await
 }
@@ -111,35 +135,66 @@ pub(super) async fn act(
     let id = service_id(&id)?;
     let SandboxForm { visit, fields, files } = sent;
     let one = |name: &str| fields.iter().find(|(own, _)| own == name).map_or("", |(_, value)| value.as_str());
-    let (operation, act) = (read_operation(one("operation")), one("act").to_owned());
+    let looked_at = LookedAt::operation(&read_operation(one("operation")));
+    let (act, name, language) = (one("act").to_owned(), one(SAVED_NAME).to_owned(), language_of(&fields));
     let service = panel.node().ask(endpoint::CatalogService.of(id)).await?;
-    let form = form(panel.node(), &service, &operation).await?.ok_or_else(Failure::not_found)?;
+    let chosen = form(panel.node(), &service, &looked_at).await?;
+    let (place, form) = chosen.ok_or_else(Failure::not_found)?;
     let filled = Filled::sent(&fields).with(files);
+    if act == SAVE {
+        let problem = match saving::save(&visit, id, &form, &name, filled.to_save()).await? {
+            Ok(saved) => return Ok(saved),
+            Err(problem) => problem,
+        };
+        let save = SaveField { name, problem: Some(problem) };
+        let chosen = Some((place, form));
+        let page = SandboxParts { filled, language, save, ..SandboxParts::of(service, looked_at, chosen) };
+        return not_taken(&visit, page).await;
+    }
     let asked = filled.call(&form.form).and_then(|call| match act.as_str() {
         "live" => filled.request(id, &form, &call).map(Some),
         _ => Ok(None),
     });
-    let (exchange, problem) = match (act.as_str(), asked) {
-        ("sample", _) => (Some(sample(panel.node(), id, &operation, fields).await?), None),
-        (_, Ok(Some(request))) if filled.has_price() => {
-            (Some(live(&panel, &visit, (id, name_of(&form)), request, fields).await?), None)
+    let session = visit.session.id();
+    let (call_id, problem) = match (act.as_str(), asked) {
+        ("sample", _) => {
+            let exchange = sample(panel.node(), id, &name_of(&form), fields).await?;
+            let call_id = exchange.call_id;
+            panel.0.history.keep(session, exchange);
+            (Some(call_id), None)
         }
-        (_, Ok(Some(_))) => return Err(without_price()),
+        (_, Ok(Some(_))) if !filled.has_price() => return Err(without_price()),
+        (_, Ok(Some((call_id, request)))) => {
+            let begun = Exchange {
+                call_id,
+                service: id,
+                at_secs: clock::now_secs(),
+                live: true,
+                stage: CallStage::UnderWay,
+                operation: name_of(&form),
+                fields,
+                answer: Answer::default(),
+            };
+            under_way::buy(&panel, session, begun, request).await;
+            (Some(call_id), None)
+        }
         (_, Ok(None)) => (None, None),
         (_, Err(problem)) => (None, Some(problem)),
     };
-    let Some(exchange) = exchange else {
-        // Nothing was asked of anybody: the code is shown anew, or what keeps the form from being read or sent.
-        let kept = panel.0.history.of(visit.session.id(), id);
-        let page = SandboxParts { filled, problem, ..SandboxParts::of(service, Some(form)) };
-        let status = if page.problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
-        return Ok((status, render(&visit, page, kept).await?).into_response());
+    let Some(call_id) = call_id else {
+        let chosen = Some((place, form));
+        let page = SandboxParts { filled, language, problem, ..SandboxParts::of(service, looked_at, chosen) };
+        return not_taken(&visit, page).await;
     };
-    let call_id = exchange.call_id;
-    if !exchange.live {
-        panel.0.history.keep(visit.session.id(), exchange);
-    }
     Ok(Redirect::to(&format!("{}?call={call_id}#answer", address(id))).into_response())
+}
+
+/// Nothing was asked of anybody: the code is shown anew, or what keeps the form from being read, sent or saved.
+async fn not_taken(visit: &Visit, page: SandboxParts) -> Page {
+    let kept = visit.panel.0.history.of(visit.session.id(), page.service.hit.id.0);
+    let is_refused = page.problem.is_some() || page.save.problem.is_some();
+    let status = if is_refused { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    Ok((status, render(visit, page, kept).await?).into_response())
 }
 
 /// Finds the sample that the owner published of an operation.
@@ -149,9 +204,9 @@ async fn sample(node: &Local, id: ServiceId, operation: &str, fields: Fields) ->
     let found = found.ok_or_else(|| {
         Failure::new(
             StatusCode::NOT_FOUND,
-            "There is no sample of this operation",
-            "Its owner published none. Nothing was sent and nothing charged.",
-            "Go back and make a live call, or look at another operation.",
+            "There is no sample for this operation",
+            "The owner published none. Nothing was sent, and you were not charged.",
+            "Go back and make a live call, or choose another operation.",
         )
     })?;
     Ok(Exchange {
@@ -159,6 +214,7 @@ async fn sample(node: &Local, id: ServiceId, operation: &str, fields: Fields) ->
         service: id,
         at_secs: clock::now_secs(),
         live: false,
+        stage: CallStage::Ended,
         operation: operation.to_owned(),
         fields,
         answer: answer::of_sample(found),
@@ -170,71 +226,26 @@ fn without_price() -> Failure {
     Failure::new(
         StatusCode::UNPROCESSABLE_ENTITY,
         "The price is missing",
-        "The form came without the price that its button carries. Nothing was sent and nothing charged.",
-        "Load the page again, and press its button.",
+        "The form came without the price on its button. Nothing was sent, and you were not charged.",
+        "Reload the page, then press the button with the price.",
     )
-}
-
-/// Buys the call. What came back is kept also when the browser goes away meanwhile.
-async fn live(
-    panel: &ConsoleState,
-    visit: &Visit,
-    (id, operation): (ServiceId, String),
-    (call_id, request): (CallId, Vec<u8>),
-    fields: Fields,
-) -> Result<Exchange, Failure> {
-    let (panel, session) = (panel.clone(), visit.session.id());
-    let bought = tokio::spawn(async move {
-        let (at_secs, began) = (clock::now_secs(), Instant::now());
-        let answered = panel.node().exchange(endpoint::Call, Bytes::from(request)).await;
-        let mut answer = match answered {
-            Ok(answer) => read(answer),
-            Err(error) => Answer { problem: Some(unknown(&error)), ..Answer::default() },
-        };
-        answer.took_us = clock::micros(began.elapsed());
-        let exchange = Exchange { call_id, service: id, at_secs, live: true, operation, fields, answer };
-        panel.0.history.keep(session, exchange.clone());
-        exchange
-    });
-    bought
-        .await
-        .map_err(|_| Failure::broken("The call was interrupted. Activity shows whether it was charged."))
-}
-
-/// The node's answer, taken apart.
-fn read(answer: RawAnswer) -> Answer {
-    let text = |name: &str| {
-        let value = answer.headers.get(name).and_then(|value| value.to_str().ok());
-        value.unwrap_or_default().to_owned()
-    };
-    let own = [HEADER_CHARGED, HEADER_RECEIPT, HEADER_TIMING];
-    let headers = answer.headers.iter().filter(|(name, _)| !own.contains(&name.as_str()));
-    Answer {
-        status: answer.status.as_u16(),
-        media_type: text("content-type"),
-        headers: headers
-            .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
-            .collect(),
-        problem: answer.is_problem().then(|| answer.problem()),
-        charged: text(HEADER_CHARGED),
-        receipt: text(HEADER_RECEIPT),
-        timing: answer::read_timing(&text(HEADER_TIMING)),
-        body: answer.body,
-        ..Answer::default()
-    }
-}
-
-fn unknown(error: &farthing_control::ControlError) -> Problem {
-    let next = "See Activity for how the call ended.";
-    Problem {
-        title: "The node's answer cannot be read".to_owned(),
-        ..Problem::of_status(StatusCode::INTERNAL_SERVER_ERROR, error.to_string(), next)
-    }
 }
 
 #[derive(Deserialize)]
 pub(super) struct DownloadQuery {
     call: Text<CallId>,
+}
+
+/// Finds an exchange of this session whose body is still here.
+fn exchanged(
+    panel: &ConsoleState,
+    session: &Session,
+    id: &str,
+    asked: &DownloadQuery,
+) -> Result<StoredExchange, Failure> {
+    let kept = panel.0.history.of(session.id(), service_id(id)?);
+    let found = kept.into_iter().find(|kept| kept.exchange.call_id == asked.call.0 && kept.has_body);
+    found.ok_or_else(Failure::not_found)
 }
 
 /// The whole body, as a file that no browser opens by itself.
@@ -244,12 +255,14 @@ pub(super) async fn download(
     Path(id): Path<String>,
     Query(asked): Query<DownloadQuery>,
 ) -> Page {
-    let id = service_id(&id)?;
-    let kept = panel.0.history.of(session.id(), id);
-    let found = kept.into_iter().find(|kept| kept.exchange.call_id == asked.call.0 && kept.has_body);
-    let answer = &found.ok_or_else(Failure::not_found)?.exchange.answer;
-    let name = format!("{}.{}", asked.call, extension(&answer.media_type));
+    let kept = exchanged(&panel, &session, &id, &asked)?;
+    let answer = &kept.exchange.answer;
+    let name = file_name(&asked, answer);
     Ok((attachment("application/octet-stream", &name), answer.body.clone()).into_response())
+}
+
+fn file_name(asked: &DownloadQuery, answer: &Answer) -> String {
+    format!("{}.{}", asked.call, extension(&answer.media_type))
 }
 
 fn extension(media_type: &str) -> &'static str {
@@ -259,6 +272,12 @@ fn extension(media_type: &str) -> &'static str {
         "text/html" => "html",
         "image/png" => "png",
         "image/jpeg" => "jpg",
+        "image/gif" => "gif",
+        "image/webp" => "webp",
+        "image/svg+xml" => "svg",
+        "audio/mpeg" => "mp3",
+        "audio/wav" | "audio/x-wav" => "wav",
+        "audio/ogg" | "application/ogg" => "ogg",
         "application/pdf" => "pdf",
         "application/xml" | "text/xml" => "xml",
         _ if kind.ends_with("json") => "json",
@@ -267,23 +286,48 @@ fn extension(media_type: &str) -> &'static str {
     }
 }
 
-/// The form of the operation that is asked for, or of the first one.
-async fn form(node: &Local, service: &CatalogService, operation: &str) -> Result<Option<CallForm>, Failure> {
-    let wanted = if operation.is_empty() {
-        service.offers.first().map(|offer| (offer.method.to_string(), offer.path.clone()))
-    } else {
-        operation.split_once(' ').map(|(method, path)| (method.to_owned(), path.to_owned()))
-    };
-    let Some((method, path)) = wanted else { return Ok(None) };
-    let at = endpoint::CatalogForm.of(service.hit.id.0).with("method", method).with("path", path);
-    Ok(Some(node.ask(at).await?))
+/// The place of the operation that is looked at, and its form; nothing where no operations are known.
+async fn form(
+    node: &Local,
+    service: &CatalogService,
+    looked_at: &LookedAt,
+) -> Result<Option<(usize, CallForm)>, Failure> {
+    let Some((place, offer)) = looked_at.chosen(&service.offers)? else { return Ok(None) };
+    let at = endpoint::CatalogForm.of(service.hit.id.0);
+    Ok(Some((
+        place,
+        node.ask(at.with("method", offer.method.0.as_str()).with("path", offer.path.as_str())).await?,
+    )))
+}
+
+/// The language whose code was looked at when a form was sent.
+fn language_of(fields: &Fields) -> String {
+    let field = fields.iter().find(|(name, _)| name == "language");
+    field.map(|(_, language)| language.clone()).unwrap_or_default()
+}
+
+/// The code of a call as the form begins with it.
+pub(super) async fn code_of_example(
+    node: &Local,
+    service: &CatalogService,
+    form: &CallForm,
+    gateway: &str,
+    language: &str,
+) -> CodeTabs {
+    let filled = Filled::start(&form.form);
+    let snippets = snippets(node, service, form, &filled).await;
+    CodeTabs::new(form, &filled, (gateway, &service.hit.id.to_string()), snippets, language)
 }
 
 async fn render(visit: &Visit, mut parts: SandboxParts, kept: Vec<StoredExchange>) -> Page {
     let frame = visit.frame(Section::Catalog).await?;
     let node = visit.panel.node();
-    parts.snippets = snippets(node, &parts).await;
+    if let Some(form) = &parts.form {
+        parts.snippets = snippets(node, &parts.service, form, &parts.filled).await;
+    }
     let head = ServiceHead::new(node, &parts.service, Part::Sandbox).await?;
+    let open = parts.opened.as_ref().map(|opened| opened.id.as_str());
+    let saved = SavedLinks::of(node, parts.service.hit.id.0, open).await?;
     let channels = node.ask(endpoint::Channels).await?;
     let samples = if parts.service.samples > 0 {
         let samples: Result<CatalogSamples, _> =
@@ -292,18 +336,19 @@ async fn render(visit: &Visit, mut parts: SandboxParts, kept: Vec<StoredExchange
     } else {
         Vec::new()
     };
-    let page = SandboxTemplate::new(frame, head, parts, &channels, &samples, &kept);
-    Ok(Rendered(&page).into_response())
+    let page = SandboxTemplate::new(frame, head, saved, parts, &channels, &samples, &kept);
+    let mut response = Rendered(&page).into_response();
+    response.extensions_mut().insert(ShowsContent);
+    Ok(response)
 }
 
 /// The call as it is typed, with the service's client; nothing while it cannot be read, and for large services, whose
 /// names take too long for a page that follows every key.
-async fn snippets(node: &Local, parts: &SandboxParts) -> Vec<Snippet> {
-    let Some(form) = &parts.form else { return Vec::new() };
-    let Ok(call) = parts.filled.call(&form.form) else { return Vec::new() };
+async fn snippets(node: &Local, service: &CatalogService, form: &CallForm, filled: &Filled) -> Vec<Snippet> {
+    let Ok(call) = filled.call(&form.form) else { return Vec::new() };
     let body = call.body.as_ref().map(snippet_body);
     let bytes = body.as_ref().map_or(0, bytes_shown);
-    if parts.service.offers.len() > SNIPPET_OPERATIONS_MAX || bytes > SNIPPET_BODY_BYTES_MAX {
+    if service.offers.len() > SNIPPET_OPERATIONS_MAX || bytes > SNIPPET_BODY_BYTES_MAX {
         return Vec::new();
     }
     let request = SnippetRequest {
@@ -312,7 +357,7 @@ async fn snippets(node: &Local, parts: &SandboxParts) -> Vec<Snippet> {
         params: call.params.into_iter().collect(),
         body,
     };
-    node.tell(endpoint::SdkSnippets.of(parts.service.hit.id.0), &request).await.unwrap_or_default()
+    node.tell(endpoint::SdkSnippets.of(service.hit.id.0), &request).await.unwrap_or_default()
 }
 
 fn snippet_body(body: &CallBody) -> SnippetBody {
@@ -333,7 +378,7 @@ fn bytes_shown(body: &SnippetBody) -> usize {
     }
 }
 
-fn address(id: ServiceId) -> String {
+pub(super) fn address(id: ServiceId) -> String {
     format!("/panel/catalog/{id}/sandbox")
 }
 

@@ -1,4 +1,4 @@
-//! Service: what one service of the network offers, what answers look like, what it costs and who answers for it.
+//! Service: what one service of the network is, what answers look like, what it costs and who answers for it.
 
 use askama::Template;
 use axum::{
@@ -7,7 +7,7 @@ use axum::{
 };
 use farthing_control::{
     ControlError, Local, endpoint,
-    types::{CatalogService, Offer, VersionNote},
+    types::{CatalogService, SeriesRange, VersionNote},
 };
 use farthing_os::clock;
 use farthing_protocol::ServiceId;
@@ -22,7 +22,8 @@ use crate::{
     frame::{Frame, Section, Visit},
     icons::Icon,
     markup::{Markup, strangers_markdown},
-    page::{Rendered, encoded},
+    page::Rendered,
+    series::{Charts, Ranges, range_named},
     show,
 };
 
@@ -32,8 +33,6 @@ mod sample;
 
 pub(super) use sample::{Sample, origin_words};
 
-/// Operations on one page; all of them are in the OpenAPI document.
-const OPERATIONS_SHOWN: usize = 60;
 /// Versions on one page; the commands have all that are kept.
 const VERSIONS_SHOWN: usize = 20;
 /// Samples on one page.
@@ -52,10 +51,31 @@ struct ServiceTemplate {
     updated_at: String,
     versions: Vec<VersionShown>,
     is_own: bool,
-    offers: Vec<OfferShown>,
-    offers_hidden: usize,
     samples: Vec<Sample>,
     samples_hidden: usize,
+    bought: Option<BoughtShown>,
+}
+
+/// The calls of the service that this node bought, over time.
+struct BoughtShown {
+    ranges: Ranges,
+    spent: Markup,
+    times: Markup,
+}
+
+impl BoughtShown {
+    /// `None` for a service that nothing was bought of in a year.
+    async fn of(node: &Local, id: ServiceId, named: Option<&str>) -> Result<Option<Self>, Failure> {
+        let year = Charts::of(node, SeriesRange::Year, Some(id)).await?;
+        if !year.has_bought() {
+            return Ok(None);
+        }
+        let range = range_named(named);
+        let charts =
+            if range == SeriesRange::Year { year } else { Charts::of(node, range, Some(id)).await? };
+        let ranges = Ranges::new(&Part::Overview.address(&id.to_string()), "calls", range);
+        Ok(Some(Self { ranges, spent: charts.spent(), times: charts.bought_times() }))
+    }
 }
 
 /// The head of the page, above every part of a service.
@@ -106,31 +126,11 @@ impl VersionShown {
     }
 }
 
-/// One operation as the page shows it: everything in it is a stranger's.
-struct OfferShown {
-    /// The address at which it can be tried.
-    sandbox: String,
-    method: String,
-    path: String,
-    summary: String,
-    price: String,
-    body: String,
-    timeout_secs: Option<u64>,
-    parameters: Vec<ParameterShown>,
-}
-
-struct ParameterShown {
-    name: String,
-    place: &'static str,
-    kind: String,
-    required: bool,
-}
-
 crate::texts::words! {
     /// The parts of the page; each has an address of its own.
     pub(super) enum Part(name.0: &'static str, title.1: &'static str) {
         Overview = "overview", "Overview";
-        Endpoints = "endpoints", "Endpoints";
+        Reference = "reference", "Reference";
         Samples = "samples", "Sample data";
         Sandbox = "sandbox", "Sandbox";
         Sdk = "sdk", "SDK";
@@ -142,14 +142,16 @@ impl Part {
     /// Of those on this page.
     fn named(name: &str) -> Self {
         let named = Self::ALL.into_iter().find(|part| part.name() == name);
-        named.filter(|part| !matches!(part, Self::Sandbox | Self::Sdk)).unwrap_or(Self::Overview)
+        named
+            .filter(|part| !matches!(part, Self::Reference | Self::Sandbox | Self::Sdk))
+            .unwrap_or(Self::Overview)
     }
 
     /// Returns the address of this part of a service.
     pub(super) fn address(self, id: &str) -> String {
         match self {
             Self::Overview => format!("/panel/catalog/{id}"),
-            Self::Sandbox | Self::Sdk => format!("/panel/catalog/{id}/{}", self.name()),
+            Self::Reference | Self::Sandbox | Self::Sdk => format!("/panel/catalog/{id}/{}", self.name()),
             part => format!("/panel/catalog/{id}?part={}", part.name()),
         }
     }
@@ -159,6 +161,7 @@ impl Part {
 pub(super) struct ServiceParams {
     #[serde(default)]
     part: String,
+    range: Option<String>,
 }
 
 pub(super) async fn show(visit: Visit, Path(id): Path<String>, Query(asked): Query<ServiceParams>) -> Page {
@@ -174,6 +177,10 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>, Query(asked): Que
     };
     let versions: Vec<VersionNote> =
         if part == Part::Versions { node.ask(endpoint::CatalogVersions.of(id)).await? } else { Vec::new() };
+    let bought = match part {
+        Part::Overview => BoughtShown::of(node, id, asked.range.as_deref()).await?,
+        _ => None,
+    };
     let hit = &service.hit;
     let page = ServiceTemplate {
         versions: VersionShown::all(&versions),
@@ -189,15 +196,9 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>, Query(asked): Que
         },
         version: hit.version,
         updated_at: show::utc(hit.updated_secs),
-        offers: service
-            .offers
-            .iter()
-            .take(OPERATIONS_SHOWN)
-            .map(|one| offer(&hit.id.to_string(), one))
-            .collect(),
-        offers_hidden: service.offers.len().saturating_sub(OPERATIONS_SHOWN),
         samples_hidden: samples.len().saturating_sub(SAMPLES_SHOWN),
         samples: samples.iter().take(SAMPLES_SHOWN).map(Sample::new).collect(),
+        bought,
         frame,
     };
     Ok(Rendered(&page).into_response())
@@ -206,29 +207,6 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>, Query(asked): Que
 /// The service of an address; what is none has no page.
 pub(super) fn service_id(text: &str) -> Result<ServiceId, Failure> {
     text.parse().map_err(|_| Failure::not_found())
-}
-
-fn offer(id: &str, offer: &Offer) -> OfferShown {
-    let operation = encoded(&format!("{} {}", offer.method, offer.path));
-    OfferShown {
-        sandbox: format!("{}?operation={operation}", Part::Sandbox.address(id)),
-        method: offer.method.to_string(),
-        path: show::visible(&offer.path),
-        summary: show::visible(&offer.summary),
-        price: show::usdc(offer.price.0),
-        body: offer.body.as_deref().map(show::visible).unwrap_or_default(),
-        timeout_secs: offer.timeout_secs,
-        parameters: offer
-            .parameters
-            .iter()
-            .map(|parameter| ParameterShown {
-                name: show::visible(&parameter.name),
-                place: parameter.place.name(),
-                kind: show::visible(&parameter.kind),
-                required: parameter.required,
-            })
-            .collect(),
-    }
 }
 
 #[derive(Deserialize)]

@@ -6,7 +6,7 @@ use axum::{
     response::{IntoResponse, Redirect},
 };
 use farthing_control::{
-    endpoint,
+    endpoint::{self, Danger, Facts},
     types::{Check, Doctor, Secret, Setting, Status},
 };
 use farthing_os::clock;
@@ -125,6 +125,27 @@ pub(super) async fn configuration(visit: Visit) -> Page {
     }
     let frame = visit.frame(Section::Settings).await?;
     Ok(Rendered(&ConfigurationPage { frame, sections }).into_response())
+}
+
+#[derive(Template)]
+#[template(path = "settings-operations.html")]
+struct NodeOperationsPage {
+    frame: Frame,
+    /// By what they are about.
+    groups: Vec<(&'static str, Vec<&'static Facts>)>,
+}
+
+/// Lists what `/api/v1` offers.
+pub(super) async fn operations(visit: Visit) -> Page {
+    let mut groups: Vec<(&str, Vec<&Facts>)> = Vec::new();
+    for facts in endpoint::offered() {
+        match groups.iter_mut().find(|(tag, _)| *tag == facts.tag) {
+            Some((_, list)) => list.push(facts),
+            None => groups.push((facts.tag, vec![facts])),
+        }
+    }
+    let frame = visit.frame(Section::Settings).await?;
+    Ok(Rendered(&NodeOperationsPage { frame, groups }).into_response())
 }
 
 #[derive(Template)]

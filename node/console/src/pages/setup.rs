@@ -1,15 +1,15 @@
 //! The first visit: the setup code and a password, then what makes a node of use, one page for each step.
 //!
 //! 1. Code and password ([`set_up`]) begin a session. A node that was used before goes to Home at once.
-//! 2. The words of the wallet ([`words`]), money ([`fund`]), being reached ([`reach`]), a first sample ([`sample`]):
+//! 2. The words of the wallet ([`words`]), money ([`fund`]), being reached ([`reach`]), a first call ([`call`]):
 //!    each page says what is and what is to be done, and each can be left for later.
 //!
 //! Invariant: no step is stored. What is done follows from the node itself, so a restart loses nothing, and Home's
-//! list says the same.
+//! list says the same. No page is the answer to a form ([`answers`]).
 
 use askama::Template;
 use axum::{
-    extract::{Extension, State},
+    extract::{Extension, Query, State},
     response::{IntoResponse, Redirect, Response},
 };
 use farthing_control::{
@@ -18,7 +18,7 @@ use farthing_control::{
 };
 use farthing_os::secret::SecretText;
 use farthing_serve::ClientAddress;
-use http::{HeaderMap, StatusCode};
+use http::HeaderMap;
 use serde::Deserialize;
 
 use crate::{
@@ -31,11 +31,15 @@ use crate::{
 };
 
 use super::entered::entered;
+use answers::{AnswerParams, Mistake, SetupAnswer, lead_to};
 
+mod answers;
+pub(super) mod call;
 pub(super) mod fund;
 pub(super) mod reach;
-pub(super) mod sample;
 pub(super) mod words;
+
+pub(crate) use answers::SetupAnswers;
 
 crate::texts::words! {
     /// The pages of the set-up, in their order.
@@ -43,8 +47,8 @@ crate::texts::words! {
         Access = "Password", "/panel/setup";
         Words = "Backup words", "/panel/setup/words";
         Fund = "Money", "/panel/setup/fund";
-        Reach = "Being reached", "/panel/setup/reach";
-        Sample = "First sample", "/panel/setup/sample";
+        Reach = "Reachability", "/panel/setup/reach";
+        Call = "First call", "/panel/setup/call";
     }
 }
 
@@ -71,23 +75,34 @@ impl SetupStep {
 struct SetupTemplate {
     theme: Theme,
     step: SetupStep,
-    code: String,
-    problem: Option<String>,
+    mistake: Mistake,
     again: Option<Again>,
 }
 
-pub(super) async fn show(State(panel): State<ConsoleState>, headers: HeaderMap) -> Response {
+pub(super) async fn show(
+    State(panel): State<ConsoleState>,
+    Query(asked): Query<AnswerParams>,
+    headers: HeaderMap,
+) -> Response {
     if panel.access().setup_code().is_none() {
         return Redirect::to("/panel").into_response();
     }
-    page(&headers, None)
+    page(&panel, &headers, &asked.answer, None)
 }
 
-/// The code and a password are asked for.
-pub(super) fn page(headers: &HeaderMap, again: Option<Again>) -> Response {
+/// The code and a password are asked for; `answer` names what came of it before.
+pub(super) fn page(
+    panel: &ConsoleState,
+    headers: &HeaderMap,
+    answer: &str,
+    again: Option<Again>,
+) -> Response {
     let theme = Theme::named(cookie(headers, THEME_COOKIE).unwrap_or_default());
-    Rendered(&SetupTemplate { theme, step: SetupStep::Access, code: String::new(), problem: None, again })
-        .into_response()
+    let mistake = match panel.setup_answers().get(None, answer) {
+        Some(SetupAnswer::Mistake(mistake)) => mistake,
+        Some(SetupAnswer::Words) | None => Mistake::default(),
+    };
+    Rendered(&SetupTemplate { theme, step: SetupStep::Access, mistake, again }).into_response()
 }
 
 #[derive(Deserialize)]
@@ -101,7 +116,6 @@ pub(super) async fn set_up(
     State(panel): State<ConsoleState>,
     from: Option<Extension<ClientAddress>>,
     shared: Option<Extension<SharedName>>,
-    headers: HeaderMap,
     GuestForm(fields): GuestForm<SetupFields>,
 ) -> Response {
     let SetupFields { code, password, repeated } = fields;
@@ -118,10 +132,10 @@ pub(super) async fn set_up(
             entered(&begun, next, shared)
         }
         Err(problem) => {
-            let theme = Theme::named(cookie(&headers, THEME_COOKIE).unwrap_or_default());
-            let page =
-                SetupTemplate { theme, step: SetupStep::Access, code, problem: Some(problem), again: None };
-            (StatusCode::UNPROCESSABLE_ENTITY, Rendered(&page)).into_response()
+            // At the shared name every other page leads away from it.
+            let is_shared = shared.is_some_and(|Extension(SharedName(shared))| shared);
+            let place = if is_shared { "/panel/stay" } else { SetupStep::Access.path() };
+            lead_to(&panel, place, None, SetupAnswer::Mistake(Mistake { code, ..Mistake::new(problem) }))
         }
     }
 }
@@ -158,7 +172,7 @@ mod tests {
             (None, None),
             "the password is chosen once"
         );
-        assert_eq!(SetupStep::Sample.back(), Some(SetupStep::Reach.path()));
-        assert_eq!((SetupStep::Access.number(), SetupStep::Sample.number()), (1, 5));
+        assert_eq!(SetupStep::Call.back(), Some(SetupStep::Reach.path()));
+        assert_eq!((SetupStep::Access.number(), SetupStep::Call.number()), (1, 5));
     }
 }

@@ -86,7 +86,7 @@ impl EditFields {
     fn request(&self, now: &ApiShown) -> Result<EditRequest, String> {
         let secret = |what: &str, name: &str, value: &str| match (name.trim(), value) {
             ("", "") => Ok(BTreeMap::new()),
-            ("", _) => Err(format!("{what} has a value and no name.")),
+            ("", _) => Err(format!("{what} has a value but no name.")),
             (name, "") => Err(format!("{what} “{}” has no value.", show::visible(name))),
             (name, value) => Ok(BTreeMap::from([(name.to_owned(), value.to_owned())])),
         };
@@ -95,7 +95,7 @@ impl EditFields {
         let tags = tags(&self.tags);
         let charge = charge_sent(&self.charge);
         if self.name.trim().is_empty() {
-            return Err("The name is empty. Say what the service is called.".to_owned());
+            return Err("The name is empty. Enter a name.".to_owned());
         }
         Ok(EditRequest {
             name: differs(&self.name, &now.api.name),
@@ -105,7 +105,7 @@ impl EditFields {
             description: differs(&description, &now.description),
             upstream: differs(&self.upstream, &now.api.upstream),
             upstream_headers: secret("The secret header", &self.header_name, &self.header_value)?,
-            upstream_query: secret("The secret parameter", &self.query_name, &self.query_value)?,
+            upstream_query: secret("The secret query parameter", &self.query_name, &self.query_value)?,
             charge: (charge != now.charge).then_some(charge),
             version: Some(self.version),
             ..EditRequest::default()
@@ -181,7 +181,7 @@ pub(in crate::pages) async fn remove_secret(Path(text): Path<String>, form: Form
     let Form { visit, fields, .. } = form;
     if fields.sure.is_none() {
         let shown = visit.panel.node().ask(endpoint::ShowApi.of(service_id(&text)?)).await?;
-        let problem = "Tick that your server works without it: a removed secret cannot be shown again.";
+        let problem = "Confirm that your server works without it: a removed secret cannot be shown again.";
         return page(&visit, &shown, EditFields::of(&shown), Some(problem.to_owned())).await;
     }
     let request = EditRequest { remove_secrets: vec![fields.name], ..EditRequest::default() };

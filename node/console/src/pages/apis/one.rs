@@ -8,21 +8,21 @@ use axum::{
 use farthing_bridge::changes::Changes;
 use farthing_control::endpoint;
 use farthing_control::types::{
-    CatalogKind, EditRequest, Edited, ListingHealth, Offer, OperationName, PriceRequest, Rescan,
-    RescanRequest,
+    CatalogKind, EditRequest, Edited, ListingHealth, PriceRequest, Rescan, RescanRequest,
 };
 use farthing_os::clock;
 use farthing_protocol::ServiceId;
 use serde::Deserialize;
 
-use super::{ApiRow, row};
+use super::{ApiRow, operations, row};
 use crate::{
     failure::Page,
     form::{Form, upload::Upload},
     frame::{Frame, Section, Visit},
+    markup::Markup,
     page::answer,
     pages::{
-        activity,
+        activity::log::{LogRow, newest},
         register::{
             details::operation_sent,
             mendable, price,
@@ -31,37 +31,25 @@ use crate::{
         },
         service::{VersionShown, service_id},
     },
+    series::{Charts, Ranges, range_named},
     show,
     texts::Done,
 };
 
-/// Operations on one page.
-const OPERATIONS_SHOWN: usize = 40;
-/// The newest calls of the service; looked for among so many of the node's.
+/// The newest calls of the service.
 const CALLS_SHOWN: usize = 10;
-const CALLS_READ: usize = 200;
 /// Lines of what a newer description changes.
 const CHANGES_SHOWN: usize = 60;
-
-/// An operation that is not offered, as the owner chose.
-struct HiddenRow {
-    /// As it is named in forms.
-    named: String,
-    shown: String,
-}
-
-impl HiddenRow {
-    fn new(name: &OperationName) -> Self {
-        let named = format!("{} {}", name.method, name.path);
-        Self { shown: show::visible(&named), named }
-    }
-}
 
 #[derive(Template)]
 #[template(path = "api.html")]
 struct ApiTemplate {
     frame: Frame,
     row: ApiRow,
+    ranges: Ranges,
+    outcomes: Markup,
+    times: Markup,
+    earned: Markup,
     registered: bool,
     kind: CatalogKind,
     summary: String,
@@ -74,25 +62,14 @@ struct ApiTemplate {
     has_source: bool,
     secrets: String,
     findings: Vec<Finding>,
-    offers: Vec<OfferRow>,
     offers_count: usize,
-    hidden: Vec<HiddenRow>,
+    hidden_count: usize,
     changed: bool,
     health: Option<HealthShown>,
-    number: usize,
-    pages: usize,
-    calls: Vec<activity::ActivityRow>,
+    calls: Vec<LogRow>,
     rescan: Option<RescanShown>,
     versions: Vec<VersionShown>,
     problem: Option<String>,
-}
-
-struct OfferRow {
-    /// As it is named in forms.
-    named: String,
-    operation: String,
-    summary: String,
-    price: String,
 }
 
 /// The health of a service: whether others find it, and how its upstream is.
@@ -121,8 +98,7 @@ pub(in crate::pages) struct ApiParams {
     changed: Option<String>,
     /// Asks others now.
     check: Option<String>,
-    #[serde(default)]
-    page: usize,
+    range: Option<String>,
 }
 
 pub(in crate::pages) async fn show(
@@ -143,26 +119,25 @@ pub(super) async fn page(
     let id = service_id(text)?;
     let node = visit.panel.node();
     let shown = node.ask(endpoint::ShowApi.of(id)).await?;
-    let mut activity = node.ask(endpoint::Activity.with("limit", CALLS_READ)).await?;
-    activity.bought.clear();
-    activity.served.retain(|call| call.service.0 == id);
     let now_secs = clock::now_secs();
-    let pages = shown.offers.len().div_ceil(OPERATIONS_SHOWN).max(1);
-    let number = asked.page.min(pages - 1);
-    let offers = shown.offers.iter().skip(number * OPERATIONS_SHOWN).take(OPERATIONS_SHOWN);
     let health: Option<ListingHealth> = match asked.check {
         Some(_) => Some(node.ask(endpoint::ApiHealth.of(id)).await?),
         None => shown.api.health.clone().filter(|health| health.asked_secs > 0),
     };
     let health = health.map(|health| health_shown(&health, now_secs));
     let notes = node.ask(endpoint::ApiVersions.of(id)).await?;
+    let range = range_named(asked.range.as_deref());
+    let charts = Charts::of(node, range, Some(id)).await?;
     let page = ApiTemplate {
         versions: VersionShown::all(&notes),
         frame: visit.frame(Section::Apis).await?,
-        hidden: shown.hidden.iter().map(HiddenRow::new).collect(),
         changed: asked.changed.is_some(),
         health,
         row: row(&shown.api, now_secs),
+        ranges: Ranges::new(&format!("/panel/apis/{id}"), "figures", range),
+        outcomes: charts.served_outcomes(),
+        times: charts.served_times(),
+        earned: charts.earned(),
         registered: asked.registered.is_some(),
         kind: shown.kind.0,
         summary: show::visible(&shown.summary),
@@ -174,11 +149,9 @@ pub(super) async fn page(
         source: show::visible(&shown.source),
         secrets: shown.secrets.iter().map(|name| show::visible(name)).collect::<Vec<_>>().join(", "),
         findings: report_findings(&shown.report),
-        offers: offers.map(offer).collect(),
         offers_count: shown.offers.len(),
-        number,
-        pages,
-        calls: activity::rows(&activity, CALLS_SHOWN, now_secs),
+        hidden_count: shown.hidden.len(),
+        calls: newest(node, Some(id), CALLS_SHOWN).await?,
         rescan,
         problem,
     };
@@ -188,13 +161,13 @@ pub(super) async fn page(
 fn health_shown(health: &ListingHealth, now_secs: u64) -> HealthShown {
     let ListingHealth { asked, current, earlier, missing, silent, .. } = *health;
     let headline = match asked {
-        0 => "No other node is connected, so nobody can say whether it is found".to_owned(),
+        0 => "No other node is connected, so your node cannot tell".to_owned(),
         _ => format!("Seen by {current} of {asked} connected {}", if asked == 1 { "node" } else { "nodes" }),
     };
     let others = [
-        (earlier, "with an earlier version, which changes in seconds"),
-        (missing, "without it"),
-        (silent, "without an answer"),
+        (earlier, "with an earlier version, which changes within seconds"),
+        (missing, "without the listing"),
+        (silent, "did not answer"),
     ];
     let others =
         others.iter().filter(|(count, _)| *count > 0).map(|(count, words)| format!("{count} {words}"));
@@ -203,23 +176,13 @@ fn health_shown(health: &ListingHealth, now_secs: u64) -> HealthShown {
         headline,
         others: others.collect::<Vec<_>>().join(", "),
         details: match health.details_served {
-            None => "Nobody could be asked for its operations.",
-            Some(true) => "Others give out its operations, also while your node is away.",
-            Some(false) => "Others do not have its operations yet; whoever looks at it asks your node.",
+            None => "No node could be asked for its operations.",
+            Some(true) => "Other nodes can provide its operations, even while your node is away.",
+            Some(false) => "Other nodes do not have its operations yet. They ask your node for them.",
         },
         when: show::ago(health.asked_secs, now_secs),
         upstream: show::visible(&health.upstream),
         upstream_good: health.upstream_good,
-    }
-}
-
-fn offer(offer: &Offer) -> OfferRow {
-    let named = format!("{} {}", offer.method, offer.path);
-    OfferRow {
-        operation: show::visible(&named),
-        named,
-        summary: show::visible(&offer.summary).chars().take(100).collect(),
-        price: offer.price.to_string(),
     }
 }
 
@@ -248,10 +211,11 @@ pub(in crate::pages) async fn set_price(Path(text): Path<String>, form: Form<Pri
     let price = price("Price", &fields.price).map_err(|wrong| wrong.words());
     let request = price.map(|price| PriceRequest { price: price.into(), operation });
     let outcome = told(visit.panel.node(), endpoint::PriceApi.of(id), request).await?;
-    let asked = ApiParams { page: fields.page, ..ApiParams::default() };
-    match outcome {
-        Ok(_) => Ok(Done::Price.at(&format!("/panel/apis/{id}?page={}", fields.page)).into_response()),
-        Err(problem) => page(&visit, &text, asked, None, Some(problem)).await,
+    match (outcome, fields.operation.is_empty()) {
+        (Ok(_), true) => Ok(Done::Price.at(&format!("/panel/apis/{id}")).into_response()),
+        (Ok(_), false) => Ok(Done::Price.at(&operations::address(id, fields.page)).into_response()),
+        (Err(problem), true) => page(&visit, &text, ApiParams::default(), None, Some(problem)).await,
+        (Err(problem), false) => operations::page(&visit, &text, fields.page, Some(problem)).await,
     }
 }
 
@@ -283,7 +247,7 @@ fn rescan_shown(rescan: &Rescan) -> RescanShown {
 /// One line for each operation that is different.
 fn changes(changes: &Changes) -> Vec<String> {
     let added = changes.added.iter().map(|operation| format!("New: {operation}"));
-    let removed = changes.removed.iter().map(|operation| format!("Gone: {operation}"));
+    let removed = changes.removed.iter().map(|operation| format!("Removed: {operation}"));
     let changed =
         changes.changed.iter().map(|change| format!("{}: {}", change.operation, change.what.join("; ")));
     added.chain(removed).chain(changed).map(|line| show::visible(&line)).collect()

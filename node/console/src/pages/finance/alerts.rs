@@ -59,7 +59,7 @@ impl AlertFields {
             price(field, text).map(|usdc| Some(Text(usdc))).map_err(|wrong| wrong.words())
         };
         let eth = self.eth_below.trim().parse().map_err(|_| {
-            "ETH in the wallet is no amount: write it like 0.001, with at most 18 decimals; 0 tells nothing.".to_owned()
+            "ETH in the wallet is not an amount: write it like 0.001, with at most 18 decimals; 0 turns the alert off.".to_owned()
         })?;
         let webhook = match (self.no_webhook.is_some(), self.webhook.trim()) {
             (true, _) => Some(String::new()),
@@ -69,7 +69,7 @@ impl AlertFields {
         Ok(AlertLevelsRequest {
             usdc_below: usdc("USDC in the wallet", &self.usdc_below)?,
             eth_below: Some(eth),
-            channel_below: usdc("Left on a channel", &self.channel_below)?,
+            channel_below: usdc("USDC left on a channel", &self.channel_below)?,
             webhook,
         })
     }
@@ -94,8 +94,8 @@ async fn page(visit: &Visit, typed: Option<AlertFields>, problem: Option<String>
             ..AlertFields::default()
         }),
         told: match (&levels.problem, levels.told_secs) {
-            (Some(problem), _) => format!("Not told: {}", sentence(&show::visible(problem))),
-            (None, Some(secs)) => format!("Told {}.", show::ago(secs, now_secs)),
+            (Some(problem), _) => format!("The last message failed: {}", sentence(&show::visible(problem))),
+            (None, Some(secs)) => format!("Last message sent {}.", show::ago(secs, now_secs)),
             (None, None) => String::new(),
         },
         webhook: levels.webhook.as_deref().map(show::visible),

@@ -1,4 +1,7 @@
-//! The history: everything that moved or earned money, filtered, and as a file for a spreadsheet.
+//! The history: everything that moved or earned money, filtered, added up, and as a file for a spreadsheet.
+//!
+//! A service or a wallet is chosen by name ([`picks`]) or given by its id. Entries stand one by one or put together
+//! ([`sums`]); what is shown is added up in both cases.
 
 use askama::Template;
 use axum::{
@@ -8,6 +11,7 @@ use axum::{
 use farthing_control::endpoint::{self, Endpoint, Target};
 use farthing_control::types::{HistoryEntry, HistoryKind, HistoryPage, HistoryState, SettlementShown};
 use farthing_os::clock;
+use farthing_protocol::{Address, ServiceId};
 use farthing_serve::attachment;
 use serde::Deserialize;
 
@@ -19,14 +23,28 @@ use crate::{
     show,
 };
 
-const LISTED: usize = 60;
-/// Short steps that are put together to one page, when little fits.
+mod picks;
+mod sums;
+
+use picks::PickList;
+use sums::{EntryGroup, Grouping, Sums};
+
+const LISTED: usize = 40;
+/// Entries that are added up in groups; more take long to read.
+const GROUPED_MAX: usize = 4_000;
+/// Groups on one page.
+const GROUPS_SHOWN: usize = 100;
+/// Entries that the node gives in one step.
+const STEP_MAX: usize = 500;
+/// Steps that are put together to one page; they are short when little fits.
 const STEPS_MAX: usize = 8;
+/// The newest calls of each side, whose services and wallets can be picked.
+const PICKED_FROM: usize = 500;
 /// Calls of a settlement on its page.
 const CALLS_SHOWN: usize = 100;
 
 const KINDS: [(&str, &str); 6] = [
-    ("", "Everything"),
+    ("", "All types"),
     ("bought", "Calls bought"),
     ("served", "Calls served"),
     ("settlement", "Settlements"),
@@ -49,9 +67,13 @@ struct HistoryTemplate {
     asked: HistoryParams,
     kinds: [(&'static str, &'static str); 6],
     states: [(&'static str, &'static str); 6],
-    /// My own services, to choose from.
-    own: Vec<(String, String)>,
+    services: Vec<PickList>,
+    wallets: Vec<PickList>,
+    grouping: Grouping,
     rows: Vec<HistoryRow>,
+    groups: Vec<GroupRow>,
+    groups_hidden: usize,
+    totals: SumsShown,
     export: String,
     export_json: String,
     next: Option<String>,
@@ -68,18 +90,70 @@ struct HistoryRow {
     state: &'static str,
     good: bool,
     detail: String,
+    transaction: Option<TransactionShown>,
     amount: String,
 }
 
-#[derive(Debug, Default, Deserialize)]
+/// A transaction on chain.
+struct TransactionShown {
+    hash: String,
+    short: String,
+    /// The chain's explorer, where there is one.
+    link: Option<String>,
+}
+
+impl TransactionShown {
+    fn new(hash: &str, explorer: Option<&str>) -> Self {
+        Self {
+            short: format!("{}…", hash.get(..12).unwrap_or(hash)),
+            link: explorer.map(|site| format!("{site}/tx/{hash}")),
+            hash: hash.to_owned(),
+        }
+    }
+}
+
+struct GroupRow {
+    title: String,
+    link: Option<String>,
+    sums: SumsShown,
+}
+
+/// Sums as they are written.
+struct SumsShown {
+    bought: u64,
+    spent: String,
+    served: u64,
+    earned: String,
+    claimed: String,
+    fees: String,
+}
+
+impl SumsShown {
+    fn new(sums: &Sums) -> Self {
+        Self {
+            bought: sums.bought,
+            spent: show::usdc(sums.spent),
+            served: sums.served,
+            earned: show::usdc(sums.earned),
+            claimed: show::usdc(sums.claimed),
+            fees: show::eth(&sums.fees),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(in crate::pages) struct HistoryParams {
     kind: String,
     state: String,
     service: String,
+    with: String,
     from: String,
     to: String,
     cursor: String,
+    group: String,
+    /// A service or a wallet that is in no list, as it was typed.
+    id: String,
 }
 
 impl HistoryParams {
@@ -90,6 +164,7 @@ impl HistoryParams {
             ("kind", self.kind.as_str()),
             ("state", &self.state),
             ("service", &self.service),
+            ("with", &self.with),
             ("from", &self.from),
             ("to", &self.to),
             ("cursor", cursor),
@@ -103,37 +178,99 @@ impl HistoryParams {
         }
         query.finish()
     }
+
+    /// Has an id that was typed take the place of what was picked.
+    fn take_id(&mut self) -> Result<(), String> {
+        let id = std::mem::take(&mut self.id);
+        if let Ok(service) = id.trim().parse::<ServiceId>() {
+            self.service = service.to_string();
+        } else if let Ok(wallet) = id.trim().parse::<Address>() {
+            self.with = wallet.to_string();
+        } else if !id.trim().is_empty() {
+            let shown: String = show::visible(&id).chars().take(60).collect();
+            self.id = id;
+            return Err(format!("“{shown}” is neither the UUID of a service nor the address of a wallet."));
+        }
+        Ok(())
+    }
+
+    /// The address of this page with the same filters; `change` has those that differ.
+    fn address(&self, change: impl FnOnce(&mut Self)) -> String {
+        let mut other = Self { cursor: String::new(), group: String::new(), ..self.clone() };
+        change(&mut other);
+        format!("/panel/finance/history?{}", other.query("", None))
+    }
 }
 
-pub(in crate::pages) async fn show(visit: Visit, Query(asked): Query<HistoryParams>) -> Page {
+pub(in crate::pages) async fn show(visit: Visit, Query(mut asked): Query<HistoryParams>) -> Page {
     let node = visit.panel.node();
-    let (found, problem) = match entries(&visit, &asked).await? {
-        Ok(found) => (found, None),
-        Err(problem) => (HistoryPage::default(), Some(problem)),
+    let grouping = Grouping::named(&asked.group);
+    let wanted = if grouping == Grouping::OneByOne { LISTED } else { GROUPED_MAX };
+    let found = match asked.take_id() {
+        Ok(()) => entries(&visit, &asked, wanted).await?,
+        Err(problem) => Err(problem),
     };
+    let (found, problem) =
+        found.map_or_else(|problem| (HistoryPage::default(), Some(problem)), |found| (found, None));
     let own = node.ask(endpoint::Apis).await?;
-    let now_secs = clock::now_secs();
+    let activity = node.ask(endpoint::Activity.with("limit", PICKED_FROM)).await?;
+    let frame = visit.frame(Section::Finance).await?;
+    let explorer = frame.status.chain.explorer.as_deref();
+    let (rows, groups) = match grouping {
+        Grouping::OneByOne => (rows(&found.entries, explorer), Vec::new()),
+        Grouping::Service | Grouping::Day => (Vec::new(), sums::groups(&found.entries, grouping)),
+    };
     let page = HistoryTemplate {
         kinds: KINDS,
         states: STATES,
-        own: own.iter().map(|api| (api.id.to_string(), show::visible(&api.name))).collect(),
-        rows: found.entries.iter().map(|entry| row(entry, now_secs)).collect(),
+        services: picks::services(&activity, &own, &asked.service),
+        wallets: picks::wallets(&activity, &asked.with),
+        grouping,
+        rows,
+        groups_hidden: groups.len().saturating_sub(GROUPS_SHOWN),
+        groups: groups
+            .into_iter()
+            .take(GROUPS_SHOWN)
+            .map(|group| group_row(group, grouping, &asked))
+            .collect(),
+        totals: SumsShown::new(&Sums::of(&found.entries)),
         export: format!("/panel/finance/history.csv?{}", asked.query("", None)),
         export_json: format!("/panel/finance/history.json?{}", asked.query("", None)),
         next: found.next.map(|next| format!("/panel/finance/history?{}", asked.query(&next, None))),
         problem,
         asked,
-        frame: visit.frame(Section::Finance).await?,
+        frame,
     };
     Ok(answer(&page, page.problem.as_ref()))
 }
 
-/// A page full, when there is as much; a step of the node's may be short.
-async fn entries(visit: &Visit, asked: &HistoryParams) -> Result<Result<HistoryPage, String>, Failure> {
+fn rows(entries: &[HistoryEntry], explorer: Option<&str>) -> Vec<HistoryRow> {
+    let now_secs = clock::now_secs();
+    entries.iter().map(|entry| row(entry, explorer, now_secs)).collect()
+}
+
+/// A group, which leads to its entries one by one.
+fn group_row(group: EntryGroup, grouping: Grouping, asked: &HistoryParams) -> GroupRow {
+    let EntryGroup { title, key, sums } = group;
+    let link = (!key.is_empty()).then(|| {
+        asked.address(|other| match grouping {
+            Grouping::Day => (other.from, other.to) = (key.clone(), key),
+            Grouping::Service | Grouping::OneByOne => other.service = key,
+        })
+    });
+    GroupRow { title, link, sums: SumsShown::new(&sums) }
+}
+
+/// As many entries as are wanted, when there are as many; a step of the node's may be short.
+async fn entries(
+    visit: &Visit,
+    asked: &HistoryParams,
+    wanted: usize,
+) -> Result<Result<HistoryPage, String>, Failure> {
     let mut all = HistoryPage { entries: Vec::new(), next: Some(asked.cursor.clone()) };
     for _ in 0..STEPS_MAX {
         let Some(cursor) = all.next.take() else { break };
-        let query = asked.query(&cursor, Some(LISTED - all.entries.len()));
+        let query = asked.query(&cursor, Some((wanted - all.entries.len()).min(STEP_MAX)));
         let step = visit.panel.node().ask(Target::from(endpoint::History).with_query(&query)).await;
         match mendable(step)? {
             Ok(step) => {
@@ -142,14 +279,14 @@ async fn entries(visit: &Visit, asked: &HistoryParams) -> Result<Result<HistoryP
             }
             Err(problem) => return Ok(Err(problem)),
         }
-        if all.entries.len() >= LISTED {
+        if all.entries.len() >= wanted {
             break;
         }
     }
     Ok(Ok(all))
 }
 
-fn row(entry: &HistoryEntry, now_secs: u64) -> HistoryRow {
+fn row(entry: &HistoryEntry, explorer: Option<&str>, now_secs: u64) -> HistoryRow {
     let (kind, what) = match entry.kind {
         HistoryKind::Bought => ("Bought", named(&entry.name)),
         HistoryKind::Served => ("Served", named(&entry.name)),
@@ -173,7 +310,6 @@ fn row(entry: &HistoryEntry, now_secs: u64) -> HistoryRow {
     details.extend(entry.secret.as_ref().map(|secret| format!("secret {}", show::visible(secret))));
     details.extend(entry.eth.map(|eth| format!("{} ETH", show::eth(&eth.0))));
     details.extend(entry.fee.map(|fee| format!("fee {} ETH", show::eth(&fee.0))));
-    details.extend(entry.transaction.as_ref().map(|hash| format!("{}…", hash.get(..12).unwrap_or(hash))));
     HistoryRow {
         at: show::utc(entry.time_secs),
         when: show::ago(entry.time_secs, now_secs),
@@ -184,6 +320,7 @@ fn row(entry: &HistoryEntry, now_secs: u64) -> HistoryRow {
         state,
         good,
         detail: details.join(", "),
+        transaction: entry.transaction.as_ref().map(|hash| TransactionShown::new(hash, explorer)),
         amount: show::usdc(entry.amount.0),
     }
 }
@@ -229,7 +366,8 @@ struct SettlementPage {
     state: &'static str,
     good: bool,
     amount: String,
-    transaction: String,
+    /// None before it was sent.
+    transaction: Option<TransactionShown>,
     /// The fate of a claim whose transaction no block has any more.
     reason: Option<String>,
     /// Channel, payer, amount.
@@ -244,14 +382,15 @@ pub(in crate::pages) async fn settlement(visit: Visit, Path(id): Path<u64>) -> P
     let at = endpoint::Settlement.of(id);
     let found: SettlementShown = visit.panel.node().ask(at).await?;
     let (state, good) = state(found.state);
+    let frame = visit.frame(Section::Finance).await?;
+    let explorer = frame.status.chain.explorer.as_deref();
     let page = SettlementPage {
-        frame: visit.frame(Section::Finance).await?,
         id,
         at: show::utc(found.time_secs),
         state,
         good,
         amount: show::usdc(found.amount.0),
-        transaction: found.transaction.unwrap_or_else(|| "not sent yet".to_owned()),
+        transaction: found.transaction.map(|hash| TransactionShown::new(&hash, explorer)),
         reason: found.reason.map(|reason| show::visible(&reason)),
         channels: found
             .channels
@@ -272,6 +411,7 @@ pub(in crate::pages) async fn settlement(visit: Visit, Path(id): Path<u64>) -> P
             })
             .collect(),
         partial: found.partial,
+        frame,
     };
     Ok(Rendered(&page).into_response())
 }
@@ -286,5 +426,28 @@ mod tests {
             HistoryParams { kind: "bought".into(), from: " 2026-11-21 ".into(), ..HistoryParams::default() };
         assert_eq!(asked.query("a&b", Some(7)), "kind=bought&from=2026-11-21&cursor=a%26b&limit=7");
         assert_eq!(HistoryParams::default().query("", None), "");
+        let other = asked.address(|other| other.with = "0x1".into());
+        assert_eq!(other, "/panel/finance/history?kind=bought&with=0x1&from=2026-11-21");
+    }
+
+    #[test]
+    fn an_id_is_a_service_or_a_wallet_and_anything_else_is_told() {
+        let taken = |id: &str| {
+            let mut asked = HistoryParams { id: id.into(), ..HistoryParams::default() };
+            asked.take_id().map(|()| (asked.service, asked.with))
+        };
+        let (service, wallet) =
+            ("0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b", "0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf");
+        assert_eq!(taken(&format!(" {service} ")), Ok((service.into(), String::new())));
+        assert_eq!(taken(wallet), Ok((String::new(), wallet.into())));
+        assert_eq!(taken(" "), Ok((String::new(), String::new())));
+        assert!(taken("Earthquakes").unwrap_err().contains("neither"));
+    }
+
+    #[test]
+    fn a_transaction_is_linked_to_the_explorer_of_its_chain_where_there_is_one() {
+        let link = |explorer| TransactionShown::new("0xabc", explorer).link;
+        assert_eq!(link(Some("https://basescan.org")).as_deref(), Some("https://basescan.org/tx/0xabc"));
+        assert_eq!(link(None), None);
     }
 }

@@ -62,13 +62,13 @@ impl Flagged {
         Self {
             service: one.service.to_string(),
             words: one.flag.as_ref().map_or_else(
-                || "Not flagged now.".to_owned(),
+                || "It is not flagged now.".to_owned(),
                 |flag| crate::texts::sentence(&show::visible(&flag.words)),
             ),
             rules: [
-                rule("setting", "as the configuration says", None),
-                rule("warn", "bought all the same", Some(FlagRule::Warn)),
-                rule("stop", "refused, but for a trial now and then", Some(FlagRule::Stop)),
+                rule("setting", "Follow the configuration", None),
+                rule("warn", "Buy its calls", Some(FlagRule::Warn)),
+                rule("stop", "Refuse its calls, except for an occasional trial", Some(FlagRule::Stop)),
             ],
         }
     }
@@ -116,24 +116,24 @@ async fn page(visit: &Visit, typed: Option<&LimitFields>, problem: Option<String
         limits: [
             limit(
                 "price_max",
-                "One call costs at most",
-                "Dearer calls are refused before anything is paid.",
+                "Maximum price per call",
+                "Your node refuses a call that costs more, and you pay nothing.",
                 now.price_max,
                 configured.price_max,
                 typed.map(|typed| &typed.price_max),
             ),
             limit(
                 "per_day",
-                "All calls of a day together",
-                "Days end at midnight UTC.",
+                "Maximum per day",
+                "For all calls together. Days end at midnight UTC.",
                 now.per_day,
                 configured.per_day,
                 typed.map(|typed| &typed.per_day),
             ),
             limit(
                 "per_secret_day",
-                "One secret in a day",
-                "What its holder may spend, unless the secret has a limit of its own.",
+                "Maximum per day for each secret",
+                "Applies to every secret without its own limit.",
                 now.per_secret_day,
                 configured.per_secret_day,
                 typed.map(|typed| &typed.per_secret_day),
@@ -173,9 +173,9 @@ fn request(fields: &LimitFields) -> Result<LimitsRequest, String> {
     let read =
         |field, text: &str| price(field, text).map(|usdc| Some(usdc.into())).map_err(|wrong| wrong.words());
     Ok(LimitsRequest {
-        price_max: read("One call costs at most", &fields.price_max)?,
-        per_day: read("All calls of a day together", &fields.per_day)?,
-        per_secret_day: read("One secret in a day", &fields.per_secret_day)?,
+        price_max: read("Maximum price per call", &fields.price_max)?,
+        per_day: read("Maximum per day", &fields.per_day)?,
+        per_secret_day: read("Maximum per day for each secret", &fields.per_secret_day)?,
         reset: false,
     })
 }
@@ -197,7 +197,7 @@ pub(in crate::pages) async fn accept(form: Form<Accepted>) -> Page {
 
 fn accepted(fields: &Accepted) -> Result<AcceptPrice, String> {
     let service = fields.service.trim().parse().map_err(|_| "The service must be a UUID.".to_owned())?;
-    let up_to = price("Its calls may cost up to", &fields.up_to).map_err(|wrong| wrong.words())?;
+    let up_to = price("New maximum price per call", &fields.up_to).map_err(|wrong| wrong.words())?;
     Ok(AcceptPrice { service: Text(service), up_to: up_to.into() })
 }
 
@@ -220,7 +220,7 @@ fn rule_chosen(fields: &RuleChosen) -> Result<FlagRequest, String> {
     let service = fields.service.trim().parse().map_err(|_| "The service must be a UUID.".to_owned())?;
     let rule = match fields.rule.as_str() {
         "setting" => None,
-        rule => Some(rule.parse().map_err(|_| "Choose what becomes of its calls.".to_owned())?),
+        rule => Some(rule.parse().map_err(|_| "Choose what happens to its calls.".to_owned())?),
     };
     Ok(FlagRequest { service: Text(service), rule })
 }

@@ -11,14 +11,14 @@ const WEEK_DAYS: usize = 7;
 /// that was answered and cost nothing counts as one, too.
 pub(super) fn words(has: Usdc, days: &[DayFigures]) -> String {
     if has.is_zero() {
-        return "Nothing to spend: samples are free without it.".to_owned();
+        return "Nothing to spend yet. Samples are free.".to_owned();
     }
     let week = days.iter().rev().take(WEEK_DAYS);
     let (calls, spent) = week.fold((0_u64, 0_u64), |(calls, spent), day| {
         (calls.saturating_add(day.bought), spent.saturating_add(day.spent.0.micros()))
     });
     if calls == 0 || spent == 0 {
-        return "No paid calls in the last 7 days, so no pace to measure by.".to_owned();
+        return "No paid calls in the last 7 days, so your node cannot estimate it.".to_owned();
     }
     let times = |count: u128| u128::from(has.micros()) * count / u128::from(spent);
     let lasts = match times(WEEK_DAYS as u128) {
@@ -52,7 +52,7 @@ mod tests {
         ];
         assert!(words(Usdc::ZERO, &days).contains("Nothing to spend"));
         assert!(words(usdc(1), &days[..2]).contains("at this week's pace"));
-        assert!(words(usdc(1), &[quiet()]).contains("no pace"));
+        assert!(words(usdc(1), &[quiet()]).contains("cannot estimate"));
         let expected = "About 2,857 calls at this week's average cost, 100 days at this week's pace.";
         assert_eq!(words(usdc(10_000_000), &days), expected);
         assert!(words(usdc(100), &days).ends_with("less than a day at this week's pace."));

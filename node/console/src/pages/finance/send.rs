@@ -15,6 +15,7 @@ use farthing_control::{
 use farthing_protocol::{Address, Usdc, identity::ParseAddressError};
 use http::StatusCode;
 use serde::Deserialize;
+use tokio::time::timeout;
 
 use crate::{
     ConsoleState,
@@ -22,7 +23,7 @@ use crate::{
     failure::{Failure, Page},
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
-    page::Rendered,
+    page::{Rendered, SOON},
     session_store::{Bounds, SessionStore},
     show,
     texts::sentence,
@@ -53,6 +54,10 @@ impl Stage {
     fn is_asked(&self) -> bool {
         *self == Self::Asked
     }
+
+    fn is_under_way(&self) -> bool {
+        *self == Self::UnderWay
+    }
 }
 
 /// The orders of all sessions.
@@ -72,7 +77,7 @@ impl Orders {
 }
 
 fn gone() -> Failure {
-    Failure::gone("This sending", "Look at the transactions first: what was sent before is among them.")
+    Failure::gone("This transfer", "Check the transactions first: they show what was sent before.")
 }
 
 #[derive(Template)]
@@ -116,7 +121,7 @@ pub(in crate::pages) async fn ask(form: Form<SendFields>) -> Page {
         Ok((to, amount)) => {
             let order = Order { to, amount, stage: Stage::Asked };
             let name = visit.panel.orders().0.put(visit.session.id(), 1, order);
-            let name = name.map_err(|_| Failure::broken("The system has no randomness to give."))?;
+            let name = name.map_err(|_| Failure::broken("The system provides no random numbers."))?;
             Ok(Redirect::to(&format!("{ADDRESS}/{name}")).into_response())
         }
         Err(problem) => {
@@ -136,34 +141,32 @@ pub(in crate::pages) async fn ask(form: Form<SendFields>) -> Page {
 fn read(fields: &SendFields, own: Address) -> Result<(Address, SendAmount), &'static str> {
     let to: Address = fields.to.trim().parse().map_err(|error| match error {
         ParseAddressError::Checksum => {
-            "To: the letters' case says that a character of this address is wrong. Copy it again from where it comes."
+            "To: a character of this address is wrong, because its checksum does not match. Copy it again from its source."
         }
         ParseAddressError::Malformed => {
-            "To is no address: it begins with 0x and has 40 characters after it, from 0 to 9 and a to f."
+            "To is not an address: an address is 0x and then 40 characters from 0 to 9 and a to f."
         }
     })?;
     if to == own {
-        return Err("To is this wallet's own address. Name another.");
+        return Err("To is this wallet's own address. Enter another.");
     }
     if to == Address::ZERO {
-        return Err("To is the zero address, from which nobody gets anything back. Name another.");
+        return Err("To is the zero address, and nobody can get money back from it. Enter another.");
     }
     let amount = fields.amount.trim();
     let amount =
         match fields.coin.as_str() {
-            "usdc" => {
-                SendAmount::Usdc(Text(amount.parse().map_err(
-                    |_| "Amount is no amount of USDC: write it like 1.50, with at most 6 decimals.",
-                )?))
-            }
+            "usdc" => SendAmount::Usdc(Text(amount.parse().map_err(
+                |_| "Amount is not an amount of USDC: write it like 1.50, with at most 6 decimals.",
+            )?)),
             "eth" => SendAmount::Eth(Text(amount.parse().map_err(
-                |_| "Amount is no amount of ETH: write it like 0.001, with at most 18 decimals.",
+                |_| "Amount is not an amount of ETH: write it like 0.001, with at most 18 decimals.",
             )?)),
             _ => return Err("Coin is neither USDC nor ETH."),
         };
     match amount {
         SendAmount::Usdc(Text(Usdc::ZERO)) | SendAmount::Eth(Text(Eth { wei: 0 })) => {
-            Err("Amount is zero. Say how much to send.")
+            Err("Amount is zero. Enter how much to send.")
         }
         amount => Ok((to, amount)),
     }
@@ -194,7 +197,7 @@ pub(in crate::pages) async fn show_order(visit: Visit, Path(name): Path<String>)
         to: order.to.to_string(),
         fingerprint: show::fingerprint(order.to),
         amount: words(order.amount),
-        balance: balance.unwrap_or_else(|| "unknown: the chain has not told it yet".to_owned()),
+        balance: balance.unwrap_or_else(|| "unknown: the chain has not answered yet".to_owned()),
         stage: order.stage,
         frame,
     };
@@ -229,7 +232,10 @@ pub(in crate::pages) async fn send(
     if order.stage.is_asked() {
         // Once begun it goes on, whether or not the browser waits.
         let task = tokio::spawn(carry_out(panel.clone(), session, name, order));
-        task.await.map_err(|_| Failure::broken("Sending ended badly. Look at the transactions."))?;
+        // What takes longer is waited for by the page, which changes when it has ended.
+        if let Ok(Err(_)) = timeout(SOON, task).await {
+            return Err(Failure::broken("Sending failed unexpectedly. Check the transactions."));
+        }
     }
     Ok(Redirect::to(&place).into_response())
 }
@@ -249,6 +255,7 @@ async fn carry_out(panel: ConsoleState, session: SessionId, name: String, order:
         Err(error) => Stage::Unknown(sentence(&error.to_string())),
     };
     panel.orders().0.change(session, &name, |order| order.stage = stage);
+    panel.changed();
 }
 
 #[cfg(test)]
@@ -267,11 +274,11 @@ mod tests {
         assert_eq!(read(TO, "0.0000000000000000010", "eth").ok(), None);
         assert_eq!(read(TO, "0.000000000000000001", "eth"), Ok("0.000000000000000001 ETH".to_owned()));
         for (to, amount, coin, word) in [
-            ("", "1", "usdc", "no address"),
-            (&TO.replace("7E5F", "7e5F"), "1", "usdc", "case"),
+            ("", "1", "usdc", "not an address"),
+            (&TO.replace("7E5F", "7e5F"), "1", "usdc", "checksum"),
             (&own.to_string(), "1", "usdc", "own"),
             (&Address::ZERO.to_string(), "1", "usdc", "zero address"),
-            (TO, "1,5", "usdc", "no amount of USDC"),
+            (TO, "1,5", "usdc", "not an amount of USDC"),
             (TO, "0", "usdc", "is zero"),
             (TO, "0.0", "eth", "is zero"),
             (TO, "1", "doge", "neither"),

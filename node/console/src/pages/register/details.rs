@@ -23,8 +23,8 @@ use crate::{
 
 use super::{
     RegisterStep,
-    draft::{Choices, Draft, Wrong, charge_sent, charges},
-    mendable, price,
+    draft::{Choices, Draft, charge_sent, charges},
+    mendable,
 };
 
 /// Operations to choose from for a test request.
@@ -46,7 +46,8 @@ struct DetailsTemplate {
     samples: [(&'static str, &'static str, bool); 3],
     operations: Vec<String>,
     asked: DetailsParams,
-    tried: Option<TriedShown>,
+    /// The answer of the owner's server, or why it was not asked.
+    tried: Option<Result<TriedShown, String>>,
     problem: Option<String>,
 }
 
@@ -71,7 +72,6 @@ pub(in crate::pages) struct DetailsFields {
     description: String,
     category: String,
     tags: String,
-    price: String,
     charge: String,
     samples: String,
     upstream: String,
@@ -94,7 +94,6 @@ impl DetailsFields {
             (&mut choices.summary, &self.summary),
             (&mut choices.category, &self.category),
             (&mut choices.tags, &self.tags),
-            (&mut choices.price, &self.price),
             (&mut choices.upstream, &self.upstream),
         ] {
             value.trim().clone_into(field);
@@ -126,21 +125,14 @@ pub(in crate::pages) async fn save(Path(name): Path<String>, form: Form<DetailsF
         return Ok(Redirect::to(&RegisterStep::Operations.path(&name)).into_response());
     }
     let asked = DetailsParams { operation: fields.operation, params: fields.params };
-    if let Err(wrong) = check(&draft) {
-        return page(&visit, name, draft, asked, None, Some(wrong.words())).await;
+    if fields.go == "try" {
+        let tried = Some(try_out(&visit, &draft, &asked).await?.map(|tried| shown(&tried)));
+        return page(&visit, name, draft, asked, tried, None).await;
     }
-    if fields.go != "try" {
-        return Ok(Redirect::to(&RegisterStep::Preview.path(&name)).into_response());
+    match draft.file() {
+        Ok(_) => Ok(Redirect::to(&RegisterStep::Preview.path(&name)).into_response()),
+        Err(wrong) => page(&visit, name, draft, asked, None, Some(wrong.words())).await,
     }
-    match try_out(&visit, &draft, &asked).await? {
-        Ok(tried) => page(&visit, name, draft, asked, Some(shown(&tried)), None).await,
-        Err(problem) => page(&visit, name, draft, asked, None, Some(problem)).await,
-    }
-}
-
-fn check(draft: &Draft) -> Result<(), Wrong> {
-    price("Price", &draft.choices.price)?;
-    draft.file().map(|_| ())
 }
 
 async fn try_out(
@@ -156,7 +148,7 @@ async fn try_out(
         "" => None,
         named => match operation(named) {
             Some(operation) => Some(operation),
-            None => return Ok(Err("The operation to try is none of this API's.".to_owned())),
+            None => return Ok(Err("The operation to try does not belong to this API.".to_owned())),
         },
     };
     let params: BTreeMap<String, String> = url::form_urlencoded::parse(asked.params.trim().as_bytes())
@@ -179,13 +171,13 @@ pub(in crate::pages) fn operation_sent(text: &str) -> Result<OperationName, Fail
 fn shown(tried: &Tried) -> TriedShown {
     let headline = match (tried.status, tried.answered) {
         (401 | 403, _) => format!(
-            "{}: the server answers, and wants to know who asks. Check the secret header or parameter.",
+            "{}: the server requires authentication. Check the secret header or parameter.",
             tried.status
         ),
-        (status @ 400.., true) => format!("{status}: the server answers, and declines this request."),
+        (status @ 400.., true) => format!("{status}: the server answers, but declines this request."),
         (status, true) => format!("{status}: the server answers."),
         (0, false) => format!("No answer: {}.", tried.reason),
-        (status, false) => format!("{status}: no answer for callers, because {}.", tried.reason),
+        (status, false) => format!("{status}: callers would get no answer, because {}.", tried.reason),
     };
     let mut facts = format!(
         "{}, {}, server is {}",
@@ -209,7 +201,7 @@ async fn page(
     name: String,
     draft: Draft,
     asked: DetailsParams,
-    tried: Option<TriedShown>,
+    tried: Option<Result<TriedShown, String>>,
     problem: Option<String>,
 ) -> Page {
     let inspection = &draft.inspection;
@@ -240,5 +232,6 @@ async fn page(
         tried,
         problem,
     };
-    Ok(answer(&page, page.problem.as_ref()))
+    let not_asked = page.tried.as_ref().and_then(|tried| tried.as_ref().err());
+    Ok(answer(&page, page.problem.as_ref().or(not_asked)))
 }

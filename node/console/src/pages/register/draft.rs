@@ -36,7 +36,7 @@ impl Drafts {
     pub(super) fn begin(&self, session: SessionId, draft: Draft) -> Result<String, Failure> {
         let bytes = draft.source.text.as_ref().map_or(0, String::len);
         let kept = self.0.put(session, bytes, draft);
-        kept.map_err(|_| Failure::broken("The system has no randomness to give."))
+        kept.map_err(|_| Failure::broken("The system provides no random numbers."))
     }
 
     /// # Errors
@@ -69,7 +69,7 @@ impl Drafts {
 }
 
 fn gone() -> Failure {
-    Failure::gone("This draft of a service", "Register it again: open My APIs, then “Register an API”.")
+    Failure::gone("This draft", "Start again: open My APIs, then “Register an API”.")
 }
 
 /// The progress of a draft.
@@ -133,8 +133,8 @@ impl Added {
     fn pair(&self, field: &'static str) -> Result<BTreeMap<String, String>, Wrong> {
         match (self.name.as_str(), &self.value) {
             ("", None) => Ok(BTreeMap::new()),
-            ("", Some(_)) => Err(Wrong::new(field, "has a value and no name; give both, or neither")),
-            (_, None) => Err(Wrong::new(field, "has a name and no value; give both, or neither")),
+            ("", Some(_)) => Err(Wrong::new(field, "has a value but no name; enter both, or neither")),
+            (_, None) => Err(Wrong::new(field, "has a name but no value; enter both, or neither")),
             (name, Some(value)) => Ok(BTreeMap::from([(name.to_owned(), value.expose().to_owned())])),
         }
     }
@@ -205,10 +205,7 @@ impl Draft {
         let mut file = ServiceFile::priced(price("Price", &choices.price)?);
         file.name = choices.name.trim().to_owned();
         if file.name.is_empty() && self.inspection.kind.0 == CatalogKind::Graphql {
-            return Err(Wrong::new(
-                "Name",
-                "is missing; a GraphQL schema has no title, so say what is offered",
-            ));
+            return Err(Wrong::new("Name", "is missing; a GraphQL schema has no title, so enter a name"));
         }
         file.summary = choices.summary.trim().to_owned();
         file.description.clone_from(&choices.description);
@@ -218,12 +215,12 @@ impl Draft {
         file.upstream = choices.upstream.trim().to_owned();
         if file.upstream.is_empty() {
             return Err(Wrong::new(
-                "Upstream",
-                "is missing; it is the address of your own server, such as http://127.0.0.1:8080",
+                "Address",
+                "is missing; enter the address of your own server, such as http://127.0.0.1:8080",
             ));
         }
         file.upstream_headers = choices.header.pair("Secret header")?;
-        file.upstream_query = choices.query.pair("Secret parameter")?;
+        file.upstream_query = choices.query.pair("Secret query parameter")?;
         file.charge = choices.charge;
         file.samples = choices.samples;
         for (operation, chosen) in self.inspection.operations.iter().zip(&choices.operations) {
@@ -242,7 +239,7 @@ impl Draft {
             }
         }
         if self.offered_count() == 0 {
-            return Err(Wrong::new("Operations", "are all left out; tick at least one"));
+            return Err(Wrong::new("Operations", "are all left out; select at least one"));
         }
         Ok(file)
     }
@@ -259,7 +256,9 @@ pub(in crate::pages) fn price(field: &'static str, text: &str) -> Result<Usdc, W
         let shown: String = crate::show::visible(text).chars().take(40).collect();
         Wrong::new(
             field,
-            format!("is “{shown}”, which is no amount of USDC; write it like 0.002, with at most 6 decimals"),
+            format!(
+                "is “{shown}”, which is not an amount of USDC; write it like 0.002, with at most 6 decimals"
+            ),
         )
     })
 }
@@ -271,8 +270,8 @@ pub(in crate::pages) fn tags(text: &str) -> Vec<String> {
 /// Lists the choices of charged answers, as forms offer them: value, words, chosen.
 pub(in crate::pages) fn charges(chosen: Charge) -> [(&'static str, &'static str, bool); 2] {
     [
-        ("success", "Answers that succeed (status below 400)", chosen == Charge::Success),
-        ("answered", "Every answer of the service, 4xx as well", chosen == Charge::Answered),
+        ("success", "Successful answers (status below 400)", chosen == Charge::Success),
+        ("answered", "Every answer of the service, including status 4xx", chosen == Charge::Answered),
     ]
 }
 
@@ -361,8 +360,8 @@ mod tests {
         };
         assert_eq!(wrong(|draft| draft.choices.price.clear()), "Price");
         assert_eq!(wrong(|draft| draft.choices.price = "1e3".to_owned()), "Price");
-        assert_eq!(wrong(|draft| draft.choices.upstream.clear()), "Upstream");
-        assert_eq!(wrong(|draft| draft.choices.query.set("", "x")), "Secret parameter");
+        assert_eq!(wrong(|draft| draft.choices.upstream.clear()), "Address");
+        assert_eq!(wrong(|draft| draft.choices.query.set("", "x")), "Secret query parameter");
         assert_eq!(
             wrong(|draft| draft.choices.operations[0].price = "-1".to_owned()),
             "Price of an operation"

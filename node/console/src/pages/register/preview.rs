@@ -149,7 +149,7 @@ pub(in crate::pages) async fn register(
     }
     // A browser that goes away must not leave it half done.
     let publishing = tokio::spawn(publish(panel.clone(), session, name.clone(), before.clone()));
-    let outcome = publishing.await.map_err(|_| Failure::broken("Registering ended badly."))?;
+    let outcome = publishing.await.map_err(|_| Failure::broken("Registering failed unexpectedly."))?;
     match outcome? {
         Ok(api) => Ok(to_service(&api.id.to_string())),
         Err(problem) => page(&visit, name, &before, Some(problem)).await,
@@ -185,8 +185,8 @@ fn to_service(service: &str) -> Response {
 fn busy() -> Failure {
     Failure::new(
         StatusCode::CONFLICT,
-        "It is being registered",
-        "The node is at it; recording samples may take a while.",
-        "Open My APIs in a moment: it is listed there as soon as it is live.",
+        "The service is being registered",
+        "Recording samples can take a while.",
+        "Open My APIs in a moment. The service appears there when it is live.",
     )
 }

@@ -213,15 +213,21 @@ pub(in crate::pages) async fn save(Path(name): Path<String>, form: Form<Vec<(Str
     let go = field("go").unwrap_or("next").to_owned();
     let draft = visit.panel.drafts().change(visit.session.id(), &name, |draft| {
         take(&mut draft.choices.operations, number, &go, &fields);
+        if let Some(price) = field("price") {
+            price.trim().clone_into(&mut draft.choices.price);
+        }
         draft.clone()
     })?;
+    if let (Err(wrong), "next") = (super::price("Price", &draft.choices.price), go.as_str()) {
+        return page(&visit, name, &draft, number, Some(wrong.words())).await;
+    }
     let priced = draft.choices.operations.iter().filter(|chosen| chosen.offered && !chosen.price.is_empty());
     let wrong = priced.filter_map(|chosen| super::price("Price of an operation", &chosen.price).err()).next();
     if let Some(wrong) = wrong {
         return page(&visit, name, &draft, number, Some(wrong.words())).await;
     }
     if draft.offered_count() == 0 && go == "next" {
-        let problem = "Nothing is ticked. Tick at least one operation to offer.".to_owned();
+        let problem = "No operation is selected. Select at least one to offer.".to_owned();
         return page(&visit, name, &draft, number, Some(problem)).await;
     }
     let place = RegisterStep::Operations.path(&name);

@@ -1,27 +1,31 @@
-//! An answer of the sandbox as its page shows it: what it cost, and its body as a map, a table or text.
+//! An answer of the sandbox as its page shows it: what it cost, and its body as a map, a picture, a table, a chart, a tree or
+//! text.
 //!
 //! The body is a stranger's and may be huge or binary: every view is bounded and escaped, and the download has all
 //! of it.
 
 use std::fmt::Write as _;
 
-use farthing_bridge::pretty::pretty;
-use farthing_control::types::{OperationSample, Problem};
+use farthing_control::types::{CallOutcome, OperationSample, Problem};
 use http::StatusCode;
 use serde_json::Value;
 
 use crate::{
+    course::{self, Course, CoursePoint},
     history::{Answer, StoredExchange},
-    markup::{Markup, map_of},
+    markup::{Band, Chart, ChartForm, JsonTree, Markup, Numbers, TimePart, Unit, map_of, tree_of},
+    outcome::{self, ShownOutcome},
     pages::service::origin_words,
     show,
     table::{self, Table},
     texts,
 };
 
-use super::cost;
+use super::{cost, preview::ShownContent};
 
 const ROWS_MAX: usize = 50;
+/// Of a chart. Each has a place in the picture and a row in its table: pages stay small.
+const POINTS_MAX: usize = 80;
 /// Of a body's text as it stands in the page, escapes included: pages stay small.
 const TEXT_BYTES_MAX: usize = 20 * 1024;
 /// Larger bodies are not read as JSON: they would be slow to show, and few look through them.
@@ -35,8 +39,10 @@ texts::words! {
     /// A way to look at an answer.
     pub(super) enum AnswerView(name.0: &'static str) {
         Map = "map";
+        Preview = "preview";
         Table = "table";
-        Pretty = "pretty";
+        Chart = "chart";
+        Tree = "tree";
         Raw = "raw";
         Headers = "headers";
         Timing = "timing";
@@ -54,8 +60,8 @@ impl AnswerView {
 pub(super) struct ShownAnswer {
     pub(super) call_id: String,
     pub(super) live: bool,
-    pub(super) good: bool,
-    /// `200 OK`
+    pub(super) outcome: ShownOutcome,
+    /// `200 OK`; of an answer alone.
     pub(super) status: String,
     /// The origin of a sample.
     pub(super) origin: &'static str,
@@ -67,7 +73,11 @@ pub(super) struct ShownAnswer {
     pub(super) views: Vec<AnswerView>,
     pub(super) view: AnswerView,
     pub(super) map: Markup,
+    /// The content that a browser shows by itself.
+    pub(super) content: Option<ShownContent>,
     pub(super) table: Table,
+    pub(super) chart: Option<ChartShown>,
+    pub(super) tree: JsonTree,
     pub(super) text: String,
     /// True if the text is only the beginning.
     pub(super) is_cut: bool,
@@ -86,6 +96,17 @@ pub(super) struct ProblemShown {
     pub(super) next: String,
 }
 
+/// A course of numbers as a picture.
+pub(super) struct ChartShown {
+    pub(super) name: String,
+    pub(super) is_over_time: bool,
+    pub(super) lowest: String,
+    pub(super) highest: String,
+    pub(super) picture: Markup,
+    /// Numbers that are left out.
+    pub(super) hidden: usize,
+}
+
 /// One part of the time taken.
 pub(super) struct TimingRow {
     pub(super) name: &'static str,
@@ -100,12 +121,16 @@ impl ShownAnswer {
         let exchange = &kept.exchange;
         let answer = &exchange.answer;
         let json = json(answer);
+        let content = ShownContent::of(&answer.media_type, &answer.body);
+        let course = json.as_ref().and_then(course::of);
         let map = json.as_ref().map(map_of).unwrap_or_default();
         let table = json.as_ref().map(|json| table::of(json, ROWS_MAX)).unwrap_or_default();
         let exists = |view: &AnswerView| match view {
             AnswerView::Map => !map.is_empty(),
+            AnswerView::Preview => content.is_some(),
             AnswerView::Table => !table.rows.is_empty(),
-            AnswerView::Pretty => json.is_some(),
+            AnswerView::Chart => course.is_some(),
+            AnswerView::Tree => json.is_some(),
             AnswerView::Raw => !answer.body.is_empty(),
             AnswerView::Headers => !answer.headers.is_empty(),
             AnswerView::Timing => exchange.live && !answer.timing.is_empty(),
@@ -115,17 +140,17 @@ impl ShownAnswer {
         let wanted = views.iter().copied().find(|view| Some(view.name()) == asked);
         let view = wanted.or_else(|| views.first().copied()).unwrap_or(AnswerView::Raw);
         let text = std::str::from_utf8(&answer.body).ok();
-        let whole = match (view, &json, text) {
-            (AnswerView::Pretty, Some(json), _) => pretty(json, 2 * TEXT_BYTES_MAX).text,
-            (AnswerView::Raw, _, Some(text)) => text.to_owned(),
-            (AnswerView::Raw, _, None) => hex(&answer.body),
+        let whole = match (view, text) {
+            (AnswerView::Raw, Some(text)) => text.to_owned(),
+            (AnswerView::Raw, None) => hex(&answer.body),
             _ => String::new(),
         };
+        let tree = json.as_ref().filter(|_| view == AnswerView::Tree).map(tree_of);
         let shown = bounded(&whole);
         Self {
             call_id: exchange.call_id.to_string(),
             live: exchange.live,
-            good: answer.problem.is_none() && answer.status < 400,
+            outcome: outcome_of(answer),
             status: status(answer.status),
             origin: answer.origin,
             cost: cost::paid(exchange.live, answer),
@@ -134,7 +159,10 @@ impl ShownAnswer {
             problem: answer.problem.as_ref().map(problem),
             view,
             map: if view == AnswerView::Map { map } else { Markup::default() },
+            content: content.filter(|_| view == AnswerView::Preview),
             table: if view == AnswerView::Table { table } else { Table::default() },
+            chart: course.filter(|_| view == AnswerView::Chart).map(|course| chart(&course)),
+            tree: tree.unwrap_or_default(),
             is_cut: shown.len() < whole.len(),
             text: shown.chars().filter(|c| !show::is_invisible(*c)).collect(),
             is_binary: text.is_none(),
@@ -145,6 +173,14 @@ impl ShownAnswer {
             is_gone: !kept.has_body,
             views,
         }
+    }
+}
+
+/// Tells how the call of an answer ended; a sample counts as the answer that it is.
+pub(super) fn outcome_of(answer: &Answer) -> ShownOutcome {
+    match &answer.problem {
+        None => outcome::shown(CallOutcome::Answered, Some(answer.status)),
+        Some(problem) => outcome::of(CallOutcome::of_problem(problem.name(), problem.charged)),
     }
 }
 
@@ -166,6 +202,37 @@ fn json(answer: &Answer) -> Option<Value> {
     }
     let value: Value = serde_json::from_slice(&answer.body).ok()?;
     (value.is_object() || value.is_array()).then_some(value)
+}
+
+fn chart(course: &Course) -> ChartShown {
+    let values = || course.points.iter().map(|point| point.value);
+    let (lowest, highest) = (values().fold(f64::MAX, f64::min), values().fold(f64::MIN, f64::max));
+    let drawn = course.points.get(..POINTS_MAX).unwrap_or(&course.points);
+    ChartShown {
+        name: course.name.clone(),
+        is_over_time: course.is_over_time,
+        lowest: lowest.to_string(),
+        highest: highest.to_string(),
+        picture: picture(course, drawn),
+        hidden: course.hidden + course.points.len().saturating_sub(drawn.len()),
+    }
+}
+
+fn picture(course: &Course, drawn: &[CoursePoint]) -> Markup {
+    let numbers: Vec<f64> = drawn.iter().map(|point| point.value).collect();
+    let (meaning, values) = Numbers::of(&numbers);
+    let part = |point: &CoursePoint| TimePart { label: point.at.clone(), name: point.at.clone() };
+    let parts: Vec<TimePart> = drawn.iter().map(part).collect();
+    let chart = Chart {
+        id: "answer-chart",
+        title: if course.name.is_empty() { "Numbers" } else { &course.name },
+        unit: Unit::Number(meaning),
+        form: ChartForm::Lines,
+        over: if course.is_over_time { "Time" } else { "Place" },
+        parts: &parts,
+        bands: vec![Band { name: "Value", class: "half", values }],
+    };
+    chart.shown()
 }
 
 fn status(status: u16) -> String {
@@ -219,7 +286,7 @@ fn timing(answer: &Answer) -> Vec<TimingRow> {
         let name = match name.as_str() {
             "gateway" => "Your node",
             "funding" => "Opening or topping up the channel",
-            "network" => "The network, both ways",
+            "network" => "The network, there and back",
             "owner" => "The owner's node",
             "upstream" => "The service itself",
             _ => return None,
@@ -249,7 +316,7 @@ mod tests {
     use farthing_protocol::{CallId, ServiceId};
 
     use super::*;
-    use crate::history::Exchange;
+    use crate::history::{CallStage, Exchange};
 
     fn shown(body: &[u8], view: &str) -> ShownAnswer {
         let answer = Answer { status: 200, body: body.to_vec().into(), ..Answer::default() };
@@ -258,6 +325,7 @@ mod tests {
             service: ServiceId::from_bytes([1; 16]),
             at_secs: 0,
             live: true,
+            stage: CallStage::Ended,
             operation: "GET /a".to_owned(),
             fields: Vec::new(),
             answer,
@@ -271,13 +339,46 @@ mod tests {
             br#"{"type":"FeatureCollection","features":[{"type":"Feature","properties":{"place":"Hualian"},
             "geometry":{"type":"Point","coordinates":[121.5,24.0]}}]}"#;
         let seen = shown(map, "");
-        assert_eq!(seen.views, [AnswerView::Map, AnswerView::Table, AnswerView::Pretty, AnswerView::Raw]);
+        assert_eq!(seen.views, [AnswerView::Map, AnswerView::Table, AnswerView::Tree, AnswerView::Raw]);
         assert!(seen.view == AnswerView::Map && !seen.map.is_empty());
         assert_eq!(shown(map, "table").table.columns[0], "place");
-        assert!(shown(map, "pretty").text.starts_with("{\n  \"type\""), "in the order of the answer");
-        assert_eq!(shown(b"{\"a\":1}", "map").view, AnswerView::Pretty, "there is no map");
+        let tree = shown(map, "tree").tree.markup.to_string();
+        assert!(tree.starts_with("<ul><li><b>&#34;type&#34;"), "in the order of the answer: {tree}");
+        assert_eq!(shown(b"{\"a\":1}", "map").view, AnswerView::Tree, "there is no map");
         assert_eq!(shown(b"\x1b[31mred\n", "raw").text, "[31mred\n");
         assert!(shown(b"", "").views.is_empty());
+    }
+
+    #[test]
+    fn a_course_of_numbers_has_a_chart_between_its_lowest_and_its_highest() {
+        let seen = shown(br#"{"noise":[-5,0,5,15]}"#, "");
+        assert_eq!((seen.views[0], seen.view), (AnswerView::Chart, AnswerView::Chart));
+        let chart = seen.chart.unwrap();
+        assert_eq!(
+            (chart.name.as_str(), chart.lowest.as_str(), chart.highest.as_str()),
+            ("noise", "-5", "15")
+        );
+        let picture = chart.picture.to_string();
+        for beside in
+            [">−5</text>", ">0</text>", ">15</text>", "<path class=\"line half\"", ">−5</td>", ">15</td>"]
+        {
+            assert!(picture.contains(beside), "{beside}: {picture}");
+        }
+        let even = shown(b"[2,2,2,2]", "chart").chart.unwrap().picture.to_string();
+        assert!(
+            even.matches("class=\"number\">2</td>").count() == 4 && !even.contains("No data in this period"),
+            "{even}"
+        );
+        let long = format!("{:?}", (0..600).collect::<Vec<_>>());
+        let long = shown(long.as_bytes(), "chart").chart.unwrap();
+        assert_eq!((long.picture.to_string().matches("<tr><td>").count(), long.hidden), (POINTS_MAX, 520));
+    }
+
+    #[test]
+    fn a_picture_is_shown_as_one_and_stays_bytes_beside_that() {
+        let seen = shown(b"\x89PNG\r\n\x1a\n\0\0\0\0", "");
+        assert_eq!(seen.views, [AnswerView::Preview, AnswerView::Raw]);
+        assert_eq!(seen.content.unwrap().media_type, "image/png");
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! The call as code that needs no client, in every language that has such code.
+//! The call as code: without a client in every language that has such code, and with the service's own.
 
 use farthing_bridge::{description::Place, form::Form};
-use farthing_control::types::CallForm;
+use farthing_control::types::{CallForm, sdk::Snippet};
 use farthing_sdk::{Language, PlainCall, UploadBody, UploadCall, plain, upload};
 
 use crate::page::encoded;
@@ -14,29 +14,74 @@ use super::{
 /// A longer body is left out of the code.
 const CODE_BODY_BYTES_MAX: usize = 4 * 1024;
 
-pub(super) struct Code {
-    pub(super) language: &'static str,
-    pub(super) title: &'static str,
-    pub(super) text: String,
+/// A page has no more of the code that uses the client; all of it is on the page of the client code.
+const CLIENTS_BYTES_MAX: usize = 15 * 1024;
+
+/// The call as code in every language, of which one is looked at.
+pub(in crate::pages) struct CodeTabs {
+    /// A word about it.
+    pub(in crate::pages) note: Option<&'static str>,
+    pub(in crate::pages) plain: Vec<Code>,
+    /// With the service's client.
+    pub(in crate::pages) clients: Vec<Code>,
+    /// The language that is looked at.
+    pub(in crate::pages) chosen: String,
+}
+
+/// The call in one language.
+pub(in crate::pages) struct Code {
+    /// `python`, or `client-python` where it uses the client.
+    pub(in crate::pages) language: String,
+    pub(in crate::pages) title: String,
+    pub(in crate::pages) text: String,
+}
+
+impl CodeTabs {
+    /// `asked`: the language to look at, if there is code in it.
+    pub(super) fn new(
+        form: &CallForm,
+        filled: &Filled,
+        (gateway, service): (&str, &str),
+        snippets: Vec<Snippet>,
+        asked: &str,
+    ) -> Self {
+        let (plain, note) = code(form, filled, gateway, service);
+        let mut bytes_left = CLIENTS_BYTES_MAX;
+        let has_room = |snippet: &Snippet| {
+            let left = bytes_left.checked_sub(snippet.text.len());
+            bytes_left = left.unwrap_or_default();
+            left.is_some()
+        };
+        let client = |snippet: Snippet| Code {
+            language: format!("client-{}", snippet.language),
+            title: format!("{} client", snippet.title),
+            text: snippet.text,
+        };
+        let clients: Vec<Code> = snippets.into_iter().filter(has_room).map(client).collect();
+        let is_asked = |code: &&Code| code.language == asked;
+        let chosen = plain.iter().chain(&clients).find(is_asked).or(plain.first());
+        let chosen = chosen.map(|code| code.language.clone()).unwrap_or_default();
+        Self { note, plain, clients, chosen }
+    }
+
+    /// Returns the code of the language that is looked at.
+    pub(in crate::pages) fn shown(&self) -> Option<&Code> {
+        self.plain.iter().chain(&self.clients).find(|code| code.language == self.chosen)
+    }
 }
 
 /// The call in every language, and what is to be said about it.
-pub(super) fn code(
-    form: &CallForm,
-    filled: &Filled,
-    gateway: &str,
-    service: &str,
-) -> (Vec<Code>, Option<&'static str>) {
+fn code(form: &CallForm, filled: &Filled, gateway: &str, service: &str) -> (Vec<Code>, Option<&'static str>) {
     let Ok(call) = filled.call(&form.form) else {
-        return (Vec::new(), Some("The code appears when the form can be read."));
+        return (Vec::new(), Some("The code appears when the form is valid."));
     };
     match &call.body {
         Some(CallBody::Files(body)) => {
             let texts = uploaded(form, &call, body, gateway, service);
-            (texts, Some("It reads the files from the folder in which it runs."))
+            (texts, Some("The code reads the files from the folder in which it runs."))
         }
         Some(CallBody::Typed(body)) if filled.body.len() > CODE_BODY_BYTES_MAX => {
-            let note = "The body is long and stands as “…” in the code: read it from a file there.";
+            let note = "The body is too long to show, so the code has “…” in its place. Read it from a file instead.";
             (typed(form, &call, Some((body, true)), gateway, service), Some(note))
         }
         Some(CallBody::Typed(body)) => (typed(form, &call, Some((body, false)), gateway, service), None),
@@ -86,7 +131,7 @@ fn in_all_languages(write: impl Fn(Language) -> Option<String>) -> Vec<Code> {
     let code = |language: Language| {
         let text = write(language)?;
         let title = if language == Language::Shell { "curl" } else { language.title() };
-        Some(Code { language: language.name(), title, text })
+        Some(Code { language: language.name().to_owned(), title: title.to_owned(), text })
     };
     Language::PLAIN.into_iter().filter_map(code).collect()
 }

@@ -9,6 +9,8 @@ use crate::{history::Answer, show};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Before {
     pub(super) words: String,
+    /// The deposit that the button names beside the price.
+    pub(super) deposit: Option<String>,
     /// Present when something speaks against the call.
     pub(super) warning: Option<Warning>,
 }
@@ -20,35 +22,57 @@ pub(super) struct Warning {
     pub(super) is_final: bool,
 }
 
-/// Tells what a call of `price` to `owner` means for this wallet.
-pub(super) fn before(price: Usdc, owner: Address, status: &Status, channels: &[Channel]) -> Before {
+/// Tells what a call to `owner` means for this wallet: its price, and the deposit that it makes first.
+pub(super) fn before(
+    (price, deposit): (Usdc, Option<Usdc>),
+    owner: Address,
+    status: &Status,
+    channels: &[Channel],
+) -> Before {
     let stopped = |words: &str| Some(Warning { words: words.to_owned(), is_final: true });
     let mut warning = None;
     if status.address.0 == owner {
-        warning = stopped("This is your own service. Your node does not buy from itself; another node can.");
+        warning = stopped("This is your own service. Your node cannot buy from itself, but other nodes can.");
     } else if !status.spending {
         warning = stopped("Spending is stopped on this node.");
     }
     if price.is_zero() {
-        return Before { words: "The owner asks nothing for this call.".to_owned(), warning };
+        return Before { words: "This call is free.".to_owned(), deposit: None, warning };
     }
+    let is_final = warning.is_some();
     let open = channels.iter().find(|channel| {
         channel.role == ChannelRole::Payer && channel.peer.0 == owner && channel.state == ChannelState::Open
     });
-    if let Some(channel) = open {
-        let left = channel.deposited.0.saturating_sub(channel.spent.0);
-        let words =
-            format!("Paid from your channel with this owner, which has {} USDC left.", show::usdc(left));
-        return Before { words, warning };
-    }
     let has_money = status.balance.usdc.is_some_and(|usdc| usdc.0 >= price);
-    if warning.is_none() && !has_money {
+    let from_wallet = open.is_none() || deposit.is_some();
+    if warning.is_none() && from_wallet && !has_money {
         let words = format!("Your wallet has no USDC for it yet: send some to {}.", status.address);
         warning = Some(Warning { words, is_final: false });
     }
-    let words = "Your first call to this owner also opens a payment channel: a deposit that stays yours until it is \
-                 spent, and a network fee in ETH. That takes some seconds, once.";
-    Before { words: words.to_owned(), warning }
+    let left = open.map(|channel| channel.deposited.0.saturating_sub(channel.spent.0));
+    let deposit = deposit.map(show::usdc);
+    let words = told(left, deposit.as_deref());
+    Before { words, deposit: deposit.filter(|_| !is_final), warning }
+}
+
+/// Says what is paid from where, by what is left on the channel with the owner and what is deposited first.
+fn told(left: Option<Usdc>, deposit: Option<&str>) -> String {
+    const REFUND: &str = "The deposit is yours until you spend it: close the channel to get the rest back. Making the deposit costs \
+                          one network fee in ETH and takes a few seconds.";
+    match (left.map(show::usdc), deposit) {
+        (Some(left), None) => {
+            format!("Paid from your channel with this owner, which has {left} USDC left.")
+        }
+        (Some(left), Some(deposit)) => format!(
+            "Your channel with this owner has {left} USDC left, so {deposit} USDC is added first. {REFUND}"
+        ),
+        (None, Some(deposit)) => format!(
+            "Your first call to this owner opens a payment channel with a deposit of {deposit} USDC. {REFUND}"
+        ),
+        (None, None) => {
+            format!("Your first call to this owner opens a payment channel with a deposit. {REFUND}")
+        }
+    }
 }
 
 /// Tells what an exchange cost.
@@ -59,16 +83,16 @@ pub(super) fn paid(live: bool, answer: &Answer) -> String {
     if let Some(problem) = &answer.problem {
         return match problem.charged {
             Some(false) => "You were not charged.".to_owned(),
-            Some(true) => "You were charged; Activity shows how much.".to_owned(),
-            None => "Whether you were charged is not known yet. Your node keeps asking the owner, Activity will show \
-                     it, and the same call is never paid twice."
+            Some(true) => "You were charged. Activity shows how much.".to_owned(),
+            None => "It is not known yet whether you were charged. Your node keeps asking the owner, and Activity will \
+                     show it. The same call is never paid twice."
                 .to_owned(),
         };
     }
     match answer.charged.parse::<Usdc>() {
         Ok(charged) if charged.is_zero() => "You were not charged.".to_owned(),
         Ok(charged) => format!("You were charged {} USDC.", show::usdc(charged)),
-        Err(_) => "The node did not say what was charged; Activity shows it.".to_owned(),
+        Err(_) => "The node did not say what you were charged. Activity shows it.".to_owned(),
     }
 }
 
@@ -91,6 +115,20 @@ mod tests {
     }
 
     #[test]
+    fn what_a_call_deposits_first_is_told_with_what_becomes_of_it() {
+        let (left, more) = (Some(Usdc::from_micros(1_000)), Some("0.80"));
+        assert!(told(left, None).contains("which has 0.001 USDC left"));
+        let added = told(left, more);
+        assert!(added.contains("0.001 USDC left, so 0.80 USDC is added first"), "{added}");
+        let opened = told(None, Some("0.40"));
+        assert!(opened.contains("opens a payment channel with a deposit of 0.40 USDC"), "{opened}");
+        for told in [added, opened, told(None, None)] {
+            assert!(told.contains("get the rest back"), "{told}");
+        }
+        assert!(!told(left, None).contains("rest back"));
+    }
+
+    #[test]
     fn every_end_says_what_it_cost() {
         let charged = |charged: &str| Answer { charged: charged.to_owned(), ..Answer::default() };
         for (live, answer, words) in [
@@ -99,7 +137,7 @@ mod tests {
             (true, charged("0"), "You were not charged."),
             (true, charged("0.00"), "You were not charged."),
             (true, problem(Some(false)), "You were not charged."),
-            (true, problem(Some(true)), "You were charged;"),
+            (true, problem(Some(true)), "You were charged. Activity"),
             (true, problem(None), "never paid twice"),
         ] {
             let said = paid(live, &answer);

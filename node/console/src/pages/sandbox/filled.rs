@@ -7,7 +7,10 @@
 use std::collections::BTreeMap;
 
 use farthing_bridge::form::{BodyField, BodyInput, Form, FormField, FormInput};
-use farthing_control::{encoded::to_text, types::CallForm};
+use farthing_control::{
+    encoded::to_text,
+    types::{CallForm, RequestFields, RequestPart},
+};
 use farthing_protocol::{CallId, ServiceId, Usdc};
 use serde::Serialize;
 use serde_json::{Map, Value, value::RawValue};
@@ -130,6 +133,32 @@ impl Filled {
         }
     }
 
+    /// The form as it was saved.
+    pub(super) fn saved(fields: &RequestFields) -> Self {
+        let parts = fields.parts.iter().map(|part| (part.name.clone(), part.value.clone()));
+        Self {
+            values: fields.parameters.clone(),
+            extra: fields.extra.clone(),
+            body: fields.body.clone(),
+            parts: parts.collect(),
+            file: fields.file.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// The form to be saved; of files their names.
+    pub(super) fn to_save(&self) -> RequestFields {
+        let part =
+            |(name, value): &(String, String)| RequestPart { name: name.clone(), value: value.clone() };
+        RequestFields {
+            parameters: self.values.clone(),
+            extra: self.extra.clone(),
+            body: self.body.clone(),
+            parts: self.parts.iter().map(part).collect(),
+            file: self.file.clone(),
+        }
+    }
+
     /// The same with the files that came with it.
     pub(super) fn with(self, files: Vec<SentFile>) -> Self {
         Self { files, ..self }
@@ -168,11 +197,11 @@ impl Filled {
         for line in extra.lines().map(str::trim).filter(|line| !line.is_empty()) {
             let Some((name, value)) = line.split_once('=') else {
                 return Err(format!(
-                    "“More parameters” has the line “{line}”; write name=value in each line."
+                    "“More parameters” has the line “{line}”; write one name=value per line."
                 ));
             };
             if params.iter().any(|(own, _)| own == name) {
-                return Err(format!("The parameter “{name}” is given twice; leave one of them out."));
+                return Err(format!("The parameter “{name}” is given twice. Remove one."));
             }
             params.push((name.to_owned(), value.to_owned()));
         }
@@ -189,8 +218,8 @@ impl Filled {
             }
             BodyInput::Parts(parts) if parts.is_empty() && !field.required => Ok(None),
             BodyInput::Parts(parts) if parts.is_empty() => Err(format!(
-                "The description does not name the parts of the body, so no form can have them. Send it from code of your \
-                 own, as `{}`.",
+                "The description does not name the parts of the body, so this form cannot have them. Send it from your own \
+                 code, as `{}`.",
                 show::visible(&field.media_type)
             )),
             BodyInput::Parts(parts) => {

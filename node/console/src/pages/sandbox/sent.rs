@@ -23,14 +23,14 @@ use crate::{
     show,
 };
 
-use super::{FORM_BYTES_MAX, Fields};
+use super::{FORM_BYTES_MAX, Fields, saving::SAVE};
 
 /// The largest form that is read at all.
 pub(in crate::pages) const FILES_FORM_BYTES_MAX: usize = 4 * REQUEST_BODY_BYTES_MAX;
 /// Fields of a form: parameters, parts of a body, and those of every form here.
 const FIELDS_MAX: usize = 2_000;
 
-/// A form that somebody logged in sent; one that buys brought the session's key or the password.
+/// A form that somebody logged in sent; one that buys or saves brought the session's key or the password.
 #[derive(Debug)]
 pub(in crate::pages) struct SandboxForm {
     pub(super) visit: Visit,
@@ -60,8 +60,10 @@ impl FromRequest<ConsoleState> for SandboxForm {
         }
         DefaultBodyLimit::max(FORM_BYTES_MAX).apply(&mut request);
         let sent = <HarmlessForm<Fields> as FromRequest<ConsoleState>>::from_request(request, panel).await?;
-        let buys = sent.fields.iter().any(|(name, value)| name == "act" && value == "live");
-        let HarmlessForm { visit, fields, .. } = if buys { sent.proven()?.into() } else { sent };
+        let changes =
+            |(name, value): &(String, String)| name == "act" && matches!(value.as_str(), "live" | SAVE);
+        let is_change = sent.fields.iter().any(changes);
+        let HarmlessForm { visit, fields, .. } = if is_change { sent.proven()?.into() } else { sent };
         Ok(Self { visit, fields, files: Vec::new() })
     }
 }
@@ -133,11 +135,11 @@ async fn content(field: &mut Field<'_>, name: &str, bytes_max: usize) -> Result<
 /// Refuses a form that is so large that not even the rest of it is read.
 fn too_large(name: &str) -> Failure {
     let detail = format!(
-        "“{}” is far larger than the {} that a call carries. Nothing was sent and nothing charged.",
+        "“{}” is far larger than the {} that a call carries. Nothing was sent, and you were not charged.",
         show::visible(name),
         most(),
     );
-    let next = "Go back and choose a smaller file. What is larger is sent to a store, and the call with its address.";
+    let next = "Go back and choose a smaller file. Upload larger files to a store, and send their address in the call.";
     Failure::new(StatusCode::PAYLOAD_TOO_LARGE, "The file is too large", detail, next)
 }
 

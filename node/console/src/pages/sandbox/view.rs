@@ -11,37 +11,55 @@ use farthing_protocol::CallId;
 
 use crate::{
     frame::Frame,
-    history::StoredExchange,
+    history::{CallStage, StoredExchange},
     icons::Icon,
-    markup::{Markup, strangers_markdown},
-    pages::service::{Part, ServiceHead},
+    outcome::ShownOutcome,
+    page::encoded,
+    pages::{
+        operations::{self, LookedAt, OperationTree},
+        saved::SavedLinks,
+        service::{Part, ServiceHead},
+    },
     show,
 };
 
 use super::{
     address,
-    answer::{AnswerView, ShownAnswer},
-    code::{Code, code},
+    answer::{self, AnswerView, ShownAnswer},
+    code::CodeTabs,
     cost,
     filled::{FILE, Filled, field_name, operation_value, part_name},
     name_of,
+    preview::ContentKind,
+    saving::{OpenedRequest, SaveField},
     sent::most,
+    under_way::{self, ShownUnderWay},
 };
 
-/// Operations that can be chosen here; the others have a link of their own among the endpoints.
-const OPERATIONS_LISTED: usize = 150;
 /// Of a field's description; whole paragraphs are in the OpenAPI document.
 const HINT_CHARS_MAX: usize = 240;
+/// Of an operation in the list of this session.
+const OPERATION_CHARS_MAX: usize = 80;
+/// Of the operation that is tried.
+const NAME_CHARS_MAX: usize = 400;
 
 /// The parts that a page is made of.
 pub(super) struct SandboxParts {
     pub(super) service: CatalogService,
+    pub(super) looked_at: LookedAt,
+    /// The chosen operation's place among all of the service.
+    pub(super) place: Option<usize>,
     pub(super) form: Option<CallForm>,
     pub(super) filled: Filled,
+    /// The language whose code is looked at.
+    pub(super) language: String,
     /// The call with the service's client, in every language.
     pub(super) snippets: Vec<Snippet>,
     /// The reason that the input was not sent.
     pub(super) problem: Option<String>,
+    /// The saved request that fills the form.
+    pub(super) opened: Option<OpenedRequest>,
+    pub(super) save: SaveField,
     pub(super) shown: Option<StoredExchange>,
     /// An answer was asked for; if there is none, it is not kept any more.
     pub(super) is_forgotten: bool,
@@ -49,9 +67,29 @@ pub(super) struct SandboxParts {
 }
 
 impl SandboxParts {
-    pub(super) fn of(service: CatalogService, form: Option<CallForm>) -> Self {
-        let (filled, snippets, problem, shown, is_forgotten, view) = Default::default();
-        Self { service, form, filled, snippets, problem, shown, is_forgotten, view }
+    pub(super) fn of(
+        service: CatalogService,
+        looked_at: LookedAt,
+        chosen: Option<(usize, CallForm)>,
+    ) -> Self {
+        let (filled, language, snippets, problem, shown, is_forgotten, view) = Default::default();
+        let (opened, save) = Default::default();
+        let (place, form) = chosen.unzip();
+        Self {
+            service,
+            looked_at,
+            place,
+            form,
+            filled,
+            language,
+            snippets,
+            problem,
+            opened,
+            save,
+            shown,
+            is_forgotten,
+            view,
+        }
     }
 }
 
@@ -61,11 +99,14 @@ pub(super) struct SandboxTemplate {
     frame: Frame,
     head: ServiceHead,
     here: String,
-    /// Value, words and whether it is the chosen one.
-    operations: Vec<(String, String, bool)>,
-    operations_hidden: usize,
+    tree: OperationTree,
+    saved: SavedLinks,
     chosen: Option<SandboxOperation>,
     problem: Option<String>,
+    opened: Option<OpenedRequest>,
+    save: SaveField,
+    /// The call that is shown, while it has no answer.
+    under_way: Option<ShownUnderWay>,
     answer: Option<ShownAnswer>,
     is_forgotten: bool,
     history: Vec<Past>,
@@ -74,8 +115,10 @@ pub(super) struct SandboxTemplate {
 /// The operation to try.
 struct SandboxOperation {
     operation: String,
+    operation_shown: String,
     summary: String,
-    description: Markup,
+    /// The address of its page in the reference.
+    reference: String,
     deprecated: bool,
     timeout_secs: Option<u64>,
     price: String,
@@ -93,9 +136,7 @@ struct SandboxOperation {
     body: Option<BodyShown>,
     has_sample: bool,
     cost: cost::Before,
-    code: Vec<Code>,
-    code_note: Option<&'static str>,
-    snippets: Vec<Snippet>,
+    code: CodeTabs,
     /// The address of the page that makes the client.
     client: String,
 }
@@ -143,8 +184,9 @@ struct Past {
     link: String,
     operation: String,
     live: bool,
-    outcome: String,
-    good: bool,
+    outcome: ShownOutcome,
+    /// The status of an answer, or the network's word in place of it.
+    detail: String,
     charged: String,
     took: String,
     when: String,
@@ -155,47 +197,55 @@ impl SandboxTemplate {
     pub(super) fn new(
         frame: Frame,
         head: ServiceHead,
+        saved: SavedLinks,
         parts: SandboxParts,
         channels: &[Channel],
         samples: &[OperationSample],
         kept: &[StoredExchange],
     ) -> Self {
-        let SandboxParts { service, form, filled, snippets, problem, shown, is_forgotten, view } = parts;
+        let SandboxParts {
+            service,
+            looked_at,
+            place,
+            form,
+            filled,
+            language,
+            snippets,
+            problem,
+            opened,
+            save,
+            shown,
+            is_forgotten,
+            view,
+        } = parts;
         let id = service.hit.id.0;
         let here = address(id);
-        let operation = form.as_ref().map(name_of).unwrap_or_default();
         let shown_id = shown.as_ref().map(|shown| shown.exchange.call_id);
-        let mut operations: Vec<(String, String, bool)> = service
-            .offers
-            .iter()
-            .take(OPERATIONS_LISTED)
-            .map(|offer| operation_choice(&format!("{} {}", offer.method, offer.path), &operation))
-            .collect();
-        if !operation.is_empty() && !operations.iter().any(|(.., chosen)| *chosen) {
-            operations.push(operation_choice(&operation, &operation));
-        }
+        let at_most_secs = form.as_ref().and_then(|form| form.timeout_secs);
+        let under_way = shown
+            .as_ref()
+            .and_then(|shown| ShownUnderWay::of(&shown.exchange, at_most_secs, clock::now_secs()));
         let chosen = form.map(|form| {
+            let operation = name_of(&form);
             let has_sample = samples.iter().any(|sample| sample.operation == operation);
-            let cost = cost::before(form.price.0, service.hit.owner.0, &frame.status, channels);
-            SandboxOperation {
-                snippets,
-                ..SandboxOperation::new(
-                    &form,
-                    &filled,
-                    &frame.status.gateway_url,
-                    &id.to_string(),
-                    has_sample,
-                    cost,
-                )
-            }
+            let amounts = (form.price.0, form.deposit.map(|deposit| deposit.0));
+            let cost = cost::before(amounts, service.hit.owner.0, &frame.status, channels);
+            let names = (frame.status.gateway_url.as_str(), id.to_string());
+            let code = CodeTabs::new(&form, &filled, (names.0, &names.1), snippets, &language);
+            SandboxOperation::new(&form, &filled, &names.1, has_sample, cost, code)
         });
         Self {
-            operations_hidden: service.offers.len().saturating_sub(OPERATIONS_LISTED),
-            operations,
+            tree: OperationTree::new(&service.offers, &looked_at, place),
+            saved,
             chosen,
             problem,
+            opened,
+            save,
             is_forgotten: is_forgotten && shown.is_none(),
-            answer: shown.map(|shown| ShownAnswer::new(&shown, view.as_deref())),
+            answer: shown
+                .filter(|_| under_way.is_none())
+                .map(|shown| ShownAnswer::new(&shown, view.as_deref())),
+            under_way,
             history: kept.iter().map(|kept| past(kept, &here, shown_id)).collect(),
             here,
             head,
@@ -209,19 +259,14 @@ impl SandboxTemplate {
     }
 }
 
-/// The choice of an operation. Its value comes back as it was; what hides or turns text is not in its words.
-fn operation_choice(operation: &str, chosen: &str) -> (String, String, bool) {
-    (operation_value(operation), show::visible(operation), operation == chosen)
-}
-
 impl SandboxOperation {
     fn new(
         form: &CallForm,
         filled: &Filled,
-        gateway: &str,
         service: &str,
         has_sample: bool,
         cost: cost::Before,
+        code: CodeTabs,
     ) -> Self {
         let body = form.form.body.as_ref();
         let parts = match body.map(|body| &body.input) {
@@ -234,11 +279,16 @@ impl SandboxOperation {
         let parts_shown = parts.iter().enumerate().map(|(index, part)| {
             shown_field(format!("b{index}"), part_name(&part.name), part, filled.part(&part.name))
         });
-        let (code, code_note) = code(form, filled, gateway, service);
+        let name = name_of(form);
         Self {
-            operation: operation_value(&name_of(form)),
+            operation: operation_value(&name),
+            operation_shown: show::beginning(&name, NAME_CHARS_MAX),
             summary: show::visible(&form.summary),
-            description: strangers_markdown(&form.description),
+            reference: format!(
+                "{}?operation={}",
+                Part::Reference.address(service),
+                encoded(&operations::handle(&name))
+            ),
             deprecated: form.deprecated,
             timeout_secs: form.timeout_secs,
             price: show::usdc(form.price.0),
@@ -253,8 +303,6 @@ impl SandboxOperation {
             has_sample,
             cost,
             code,
-            code_note,
-            snippets: Vec::new(),
             client: Part::Sdk.address(service),
         }
     }
@@ -285,8 +333,8 @@ fn shown_body(body: &BodyField, filled: &Filled) -> BodyShown {
 fn shown_field(id: String, name: String, field: &FormField, value: &str) -> FieldShown {
     let first = |text: &Option<String>| text.as_deref().map(show::visible);
     let placeholder = match (first(&field.default), first(&field.example)) {
-        (Some(default), _) => format!("{default} unless given"),
-        (None, Some(example)) => format!("such as {example}"),
+        (Some(default), _) => format!("default {default}"),
+        (None, Some(example)) => format!("for example {example}"),
         (None, None) => String::new(),
     };
     FieldShown {
@@ -311,34 +359,31 @@ fn shown_field(id: String, name: String, field: &FormField, value: &str) -> Fiel
 
 /// The beginning of a description, as plain text.
 fn hint(description: &str) -> String {
-    let text = show::visible(description).replace('`', "");
-    let mut short: String = text.chars().take(HINT_CHARS_MAX).collect();
-    if text.chars().nth(HINT_CHARS_MAX).is_some() {
-        short.push('…');
-    }
-    short
+    show::beginning(&description.replace('`', ""), HINT_CHARS_MAX)
 }
 
 fn past(kept: &StoredExchange, here: &str, shown: Option<CallId>) -> Past {
     let exchange = &kept.exchange;
     let answer = &exchange.answer;
-    let outcome = match &answer.problem {
+    let has_ended = exchange.stage == CallStage::Ended;
+    let detail = match &answer.problem {
         Some(problem) => show::visible(&problem.title),
         None => answer.status.to_string(),
     };
     Past {
         link: format!("{here}?call={}#answer", exchange.call_id),
-        operation: show::visible(&exchange.operation),
+        operation: show::beginning(&exchange.operation, OPERATION_CHARS_MAX),
         live: exchange.live,
-        outcome,
-        good: answer.problem.is_none() && answer.status < 400,
+        outcome: if has_ended { answer::outcome_of(answer) } else { under_way::shown(exchange.stage) },
+        detail: if has_ended { detail } else { String::new() },
         charged: match (&answer.problem, exchange.live) {
+            _ if !has_ended => String::new(),
             (_, false) => "0.00".to_owned(),
             (Some(problem), true) if problem.charged != Some(false) => "see Activity".to_owned(),
             (Some(_), true) => "0.00".to_owned(),
             (None, true) => answer.charged.clone(),
         },
-        took: if exchange.live { show::duration(answer.took_us) } else { String::new() },
+        took: if exchange.live && has_ended { show::duration(answer.took_us) } else { String::new() },
         when: show::ago(exchange.at_secs, clock::now_secs()),
         is_shown: shown == Some(exchange.call_id),
     }

@@ -51,6 +51,6 @@ pub(crate) const fn origin_words(origin: Origin) -> &'static str {
     match origin {
         Origin::Recorded => "Recorded from the owner's server",
         Origin::MediaExample | Origin::SchemaExample => "An example from the description",
-        Origin::Synthesised => "Made up from the schema: the form is right, the values mean nothing",
+        Origin::Synthesised => "Generated from the schema: the format is right, but the values are not real",
     }
 }

@@ -83,9 +83,9 @@ fn row(backup: &Backup, now_secs: u64) -> BackupRow {
 
 pub(in crate::pages) async fn list(visit: Visit, Query(asked): Query<BackupParams>) -> Page {
     let said = match asked.daily.as_str() {
-        "on" => BackupNotice::Done("A backup is made every day from now on, the first one at once."),
-        "off" => BackupNotice::Done("No backup is made by itself any more. Those that are there stay."),
-        "made" => BackupNotice::Done("The backup of today is made."),
+        "on" => BackupNotice::Done("Daily backups are on. Your node makes the first one now."),
+        "off" => BackupNotice::Done("Daily backups are off. Existing backups stay."),
+        "made" => BackupNotice::Done("Today's backup is made."),
         "removed" => BackupNotice::Done("The files of the replaced node are removed."),
         _ => BackupNotice::Nothing,
     };
@@ -279,8 +279,8 @@ pub(in crate::pages) async fn open(Path(name): Path<String>, form: Form<OpenFiel
         };
     }
     if fields.alone.is_none() {
-        let problem = "Tick that the node of the backup runs nowhere else: two nodes with one wallet contradict each \
-                       other, and money can be lost. Nothing was changed.";
+        let problem = "Confirm that the node in the backup runs nowhere else: two nodes with one wallet contradict each \
+                       other, and you can lose money. Nothing was changed.";
         return one_page(&visit, &name, None, Some(problem.to_owned())).await;
     }
     // Everything around the page is of the node that is about to go.

@@ -89,13 +89,13 @@ impl SecretFields {
         for text in self.services.split([',', ' ', '\r', '\n', '\t']).filter(|text| !text.is_empty()) {
             let id: ServiceId = text.parse().map_err(|_| {
                 let shown: String = show::visible(text).chars().take(60).collect();
-                format!("Services: “{shown}” is no UUID of a service. Copy it from the catalog.")
+                format!("Allowed services: “{shown}” is not the UUID of a service. Copy the UUID from the catalog.")
             })?;
             services.insert(Text(id));
         }
         Ok(SecretLimits {
-            price_max: amount("Highest price of a call", &self.price_max)?,
-            per_day: amount("In a day", &self.per_day)?,
+            price_max: amount("Maximum price per call", &self.price_max)?,
+            per_day: amount("Maximum per day", &self.per_day)?,
             services: (!services.is_empty()).then_some(services),
         })
     }
@@ -104,8 +104,8 @@ impl SecretFields {
 fn row(secret: &SecretShown, now_secs: u64) -> SecretRow {
     let limits = &secret.limits;
     let mut words = Vec::new();
-    words.extend(limits.price_max.map(|usdc| format!("{} USDC a call", show::usdc(usdc.0))));
-    words.extend(limits.per_day.map(|usdc| format!("{} USDC a day", show::usdc(usdc.0))));
+    words.extend(limits.price_max.map(|usdc| format!("{} USDC per call", show::usdc(usdc.0))));
+    words.extend(limits.per_day.map(|usdc| format!("{} USDC per day", show::usdc(usdc.0))));
     words.extend(limits.services.as_ref().map(|services| match services.len() {
         1 => "1 service".to_owned(),
         count => format!("{count} services"),
@@ -224,8 +224,8 @@ mod tests {
         let again = SecretFields::of(&limits);
         assert_eq!((again.price_max.as_str(), again.services.as_str()), ("0.50", UUID));
         let wrong = SecretFields { services: "earthquakes".into(), ..SecretFields::default() };
-        assert!(wrong.limits().unwrap_err().contains("no UUID"));
+        assert!(wrong.limits().unwrap_err().contains("not the UUID"));
         let wrong = SecretFields { per_day: "much".into(), ..SecretFields::default() };
-        assert!(wrong.limits().unwrap_err().starts_with("In a day"));
+        assert!(wrong.limits().unwrap_err().starts_with("Maximum per day"));
     }
 }

@@ -46,7 +46,7 @@ pub(in crate::pages) async fn show(visit: Visit) -> Page {
             },
             Coin {
                 name: "ETH",
-                what_for: "pays the chain’s fees; a little is enough",
+                what_for: "pays the chain's fees; a little is enough",
                 has: balance.eth.as_ref().map(|eth| eth.0.wei > 0),
                 amount: frame.eth(),
             },

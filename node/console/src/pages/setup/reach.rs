@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::{
-    extract::State,
+    extract::Query,
     response::{IntoResponse, Redirect},
 };
 use farthing_control::{
@@ -11,14 +11,16 @@ use farthing_control::{
 };
 
 use crate::{
-    ConsoleState,
     failure::{Failure, Page},
-    form::{Form, NoFields},
+    form::NoFields,
     frame::{Frame, Section, Visit},
     page::Rendered,
 };
 
-use super::SetupStep;
+use super::{
+    SetupStep,
+    answers::{AnswerParams, SetupAnswer, SetupForm},
+};
 
 #[derive(Template)]
 #[template(path = "setup-reach.html")]
@@ -27,13 +29,18 @@ struct ReachTemplate {
     step: SetupStep,
     reach: Reach,
     transports: [(&'static str, ReachState); 2],
+    problem: Option<String>,
 }
 
-pub(in crate::pages) async fn show(visit: Visit) -> Page {
+pub(in crate::pages) async fn show(visit: Visit, Query(asked): Query<AnswerParams>) -> Page {
     let frame = visit.frame(Section::Home).await?;
     let reach = visit.panel.node().ask(endpoint::Reached).await?;
     let transports = [("TCP", reach.tcp), ("UDP", reach.quic)];
-    Ok(Rendered(&ReachTemplate { frame, step: SetupStep::Reach, transports, reach }).into_response())
+    let problem = match visit.panel.setup_answers().get(Some(visit.session.id()), &asked.answer) {
+        Some(SetupAnswer::Mistake(mistake)) => Some(mistake.problem),
+        Some(SetupAnswer::Words) | None => None,
+    };
+    Ok(Rendered(&ReachTemplate { frame, step: SetupStep::Reach, transports, reach, problem }).into_response())
 }
 
 impl ReachTemplate {
@@ -49,15 +56,12 @@ impl ReachTemplate {
     }
 
     fn is_reachable(&self) -> bool {
-        self.transports.iter().any(|(_, state)| *state == ReachState::Reachable)
+        self.reach.reachable || !self.reach.relays.is_empty()
     }
 }
 
 /// Asks peers to dial this node now.
-pub(in crate::pages) async fn test(
-    State(panel): State<ConsoleState>,
-    _: Form<NoFields>,
-) -> Result<Redirect, Failure> {
-    panel.node().ask(endpoint::TestReach).await?;
+pub(in crate::pages) async fn test(SetupForm(form): SetupForm<NoFields>) -> Result<Redirect, Failure> {
+    form.visit.panel.node().ask(endpoint::TestReach).await?;
     Ok(Redirect::to(SetupStep::Reach.path()))
 }

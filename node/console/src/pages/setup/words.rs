@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 
 use askama::Template;
-use axum::response::{IntoResponse, Redirect};
+use axum::{
+    extract::Query,
+    response::{IntoResponse, Redirect},
+};
 use farthing_control::endpoint;
 use farthing_os::clock;
 
 use crate::{
     failure::Page,
-    form::{Form, NoFields},
+    form::NoFields,
     frame::{Frame, Section, Visit},
-    page::answer,
+    page::Rendered,
     pages::{
         register::mendable,
         settings::phrase::{Checked, check_words, random_numbers, words_of},
@@ -19,7 +22,10 @@ use crate::{
     show,
 };
 
-use super::SetupStep;
+use super::{
+    SetupStep,
+    answers::{AnswerParams, Mistake, SetupAnswer, SetupForm, lead_to},
+};
 
 const STEP: SetupStep = SetupStep::Words;
 pub(in crate::pages) const CHECK: &str = "/panel/setup/words/check";
@@ -43,21 +49,27 @@ struct WordsCheckTemplate {
     step: SetupStep,
     /// Numbers of words, from 1 on.
     asked: Vec<usize>,
-    problem: Option<String>,
+    problem: String,
+    /// It was not entered lately.
+    needs_password: bool,
 }
 
-/// Says what comes, before it comes.
-pub(in crate::pages) async fn show(visit: Visit) -> Page {
-    page(&visit, Vec::new(), None).await
-}
-
-/// The answer to a form, so that no address in a history shows them again.
-pub(in crate::pages) async fn reveal(form: Form<NoFields>) -> Page {
-    let _ = form.confirmed()?;
-    match mendable(form.visit.panel.node().ask(endpoint::Phrase).await)? {
-        Ok(phrase) => page(&form.visit, words_of(&phrase), None).await,
-        Err(problem) => page(&form.visit, Vec::new(), Some(problem)).await,
+/// Says what comes, before it comes; for ten minutes after the password, and where the address says so, the words.
+pub(in crate::pages) async fn show(visit: Visit, Query(asked): Query<AnswerParams>) -> Page {
+    match visit.panel.setup_answers().get(Some(visit.session.id()), &asked.answer) {
+        Some(SetupAnswer::Words) => match mendable(visit.panel.node().ask(endpoint::Phrase).await)? {
+            Ok(phrase) => page(&visit, words_of(&phrase), None).await,
+            Err(problem) => page(&visit, Vec::new(), Some(problem)).await,
+        },
+        Some(SetupAnswer::Mistake(mistake)) => page(&visit, Vec::new(), Some(mistake.problem)).await,
+        None => page(&visit, Vec::new(), None).await,
     }
+}
+
+/// Lets this session see the words, at an address that only this answer names.
+pub(in crate::pages) async fn reveal(SetupForm(form): SetupForm<NoFields>) -> Page {
+    let _ = form.confirmed()?;
+    Ok(lead_to(&form.visit.panel, STEP.path(), Some(form.visit.session.id()), SetupAnswer::Words))
 }
 
 async fn page(visit: &Visit, words: Vec<String>, problem: Option<String>) -> Page {
@@ -69,23 +81,35 @@ async fn page(visit: &Visit, words: Vec<String>, problem: Option<String>) -> Pag
         written_down: backup.written_down_secs.map(|secs| show::ago(secs, clock::now_secs())),
         problem,
     };
-    Ok(answer(&page, page.problem.as_ref()))
+    Ok(Rendered(&page).into_response())
 }
 
-pub(in crate::pages) async fn quiz(visit: Visit) -> Page {
-    check_page(&visit, random_numbers(), None).await
+pub(in crate::pages) async fn quiz(visit: Visit, Query(asked): Query<AnswerParams>) -> Page {
+    let mistake = match visit.panel.setup_answers().get(Some(visit.session.id()), &asked.answer) {
+        Some(SetupAnswer::Mistake(mistake)) => mistake,
+        Some(SetupAnswer::Words) | None => Mistake::default(),
+    };
+    let page = WordsCheckTemplate {
+        frame: visit.frame(Section::Home).await?,
+        step: STEP,
+        asked: if mistake.asked.is_empty() { random_numbers() } else { mistake.asked },
+        problem: mistake.problem,
+        needs_password: visit.session.reauthenticated(clock::now_secs()).is_none(),
+    };
+    Ok(Rendered(&page).into_response())
 }
 
 /// Words by the number in their field's name, `w7`.
-pub(in crate::pages) async fn check(form: Form<BTreeMap<String, String>>) -> Page {
+pub(in crate::pages) async fn check(SetupForm(form): SetupForm<BTreeMap<String, String>>) -> Page {
+    let (panel, session) = (&form.visit.panel, form.visit.session.id());
     match check_words(&form).await? {
-        Checked::Right => Ok(Redirect::to(STEP.next()).into_response()),
-        Checked::Wrong { asked, problem } => check_page(&form.visit, asked, Some(problem)).await,
+        Checked::Right => {
+            panel.setup_answers().forget(session);
+            Ok(Redirect::to(STEP.next()).into_response())
+        }
+        Checked::Wrong { asked, problem } => {
+            let mistake = Mistake { asked, ..Mistake::new(problem) };
+            Ok(lead_to(panel, CHECK, Some(session), SetupAnswer::Mistake(mistake)))
+        }
     }
-}
-
-async fn check_page(visit: &Visit, asked: Vec<usize>, problem: Option<String>) -> Page {
-    let frame = visit.frame(Section::Home).await?;
-    let page = WordsCheckTemplate { frame, step: STEP, asked, problem };
-    Ok(answer(&page, page.problem.as_ref()))
 }

@@ -26,6 +26,7 @@ fn asked(kind: BodyKind, any_params: bool) -> CallForm {
         .unwrap()
     };
     CallForm {
+        deposit: None,
         method: Method::Post.into(),
         path: "/a".to_owned(),
         price: Usdc::from_micros(2_000).into(),
@@ -51,6 +52,25 @@ fn names_come_back_as_they_were_and_empty_fields_are_left_out() {
     let filled = sent(&[(&odd, "x=&y"), ("p.b", ""), ("p.unknown", "1"), (EXTRA, "c=1")]);
     let call = filled.call(&asked.form).unwrap();
     assert_eq!(call.params, [("ä &=\u{202e}".to_owned(), "x=&y".to_owned())]);
+}
+
+#[test]
+fn a_form_that_was_saved_is_filled_in_as_it_was_and_is_another_call() {
+    let odd = field_name("ä &=\u{202e}");
+    let part = part_name("image");
+    let fields = [
+        (odd.as_str(), "x=&y"),
+        (EXTRA, "c=1"),
+        (BODY, "a\nb"),
+        (part.as_str(), "a.png"),
+        (NONCE, "1"),
+        (PRICE, "0.1"),
+    ];
+    let filled = sent(&fields);
+    let again = Filled::saved(&filled.to_save());
+    let own = Filled { nonce: "1".to_owned(), agreed: "0.1".parse().ok(), ..again.clone() };
+    assert_eq!(own, filled);
+    assert!(!again.has_price() && again.nonce.is_empty(), "a price is agreed to by a button");
 }
 
 #[test]

@@ -114,7 +114,10 @@ fn request(fields: &DailyFields) -> Result<AutomaticBackupsRequest, String> {
     let keep = match fields.keep.trim() {
         "" => None,
         text => Some(text.parse().map_err(|_| {
-            format!("“{}” is no number of backups to keep. Type one from 1 to 365.", show::visible(text))
+            format!(
+                "“{}” is not a number of backups to keep. Type a number from 1 to 365.",
+                show::visible(text)
+            )
         })?),
     };
     let passphrase = (!fields.passphrase.is_empty()).then(|| fields.passphrase.clone());
@@ -133,7 +136,7 @@ pub(in crate::pages) async fn forget(Path(name): Path<String>, form: Form<Forget
     let Form { visit, fields, .. } = form;
     if fields.sure.is_none() {
         let problem =
-            "Tick that the wallet in it is not needed any more: it goes for good, with what lies in it.";
+            "Confirm that you no longer need it: its wallet and everything in it are deleted for good.";
         return list_page(&visit, BackupNotice::Problem(problem.to_owned())).await;
     }
     match mendable(visit.panel.node().ask(endpoint::RemoveReplacedNode.of(&name)).await)? {

@@ -1,0 +1,183 @@
+//! One call: what was asked and answered, where its time went, what was promised, signed and paid, and what to do next.
+
+use askama::Template;
+use axum::{
+    extract::{Path, Query},
+    response::IntoResponse,
+};
+use farthing_control::{
+    endpoint,
+    types::{CallProblem, CallReceipt, CallSettlement, CallShown, CallSide, HistoryState, ReceiptVerdict},
+};
+use farthing_os::clock;
+use serde::Deserialize;
+
+use super::{log::took, service_of};
+use crate::{
+    failure::Page,
+    frame::{Frame, Section, Visit},
+    outcome::{self, ShownOutcome},
+    page::Rendered,
+    pages::sandbox,
+    show,
+};
+
+/// Characters of a header's or a parameter's value.
+const VALUE_SHOWN: usize = 400;
+/// Headers and parameters.
+const VALUES_SHOWN: usize = 40;
+
+#[derive(Template)]
+#[template(path = "activity-call.html")]
+struct OneCallTemplate {
+    frame: Frame,
+    bought: bool,
+    key: String,
+    name: String,
+    service: Option<String>,
+    /// Names and values, in the order of the page.
+    facts: Vec<(&'static str, String)>,
+    outcome: ShownOutcome,
+    status: Option<u16>,
+    problem: Option<CallProblem>,
+    others: u64,
+    operation: String,
+    parameters: Vec<(String, String)>,
+    answer: Option<AnswerShown>,
+    /// The sandbox of this log-in has the answer.
+    sandbox: Option<String>,
+    parts: Vec<(String, String)>,
+    voucher: Option<(String, String)>,
+    receipt: Option<ReceiptShown>,
+    verdict: Option<ReceiptVerdict>,
+    settlement: Option<ClaimShown>,
+}
+
+/// The answer as far as it is kept.
+struct AnswerShown {
+    headers: Vec<(String, String)>,
+    size: String,
+    text: Option<String>,
+}
+
+struct ReceiptShown {
+    signer: String,
+    charged: String,
+    spent_total: String,
+    at: String,
+    request_hash: String,
+    response_hash: String,
+    signature: Option<String>,
+}
+
+/// The claim that pays for it.
+struct ClaimShown {
+    words: &'static str,
+    number: Option<u64>,
+    transaction: Option<String>,
+    explorer: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(in crate::pages) struct OneCallParams {
+    verify: Option<String>,
+}
+
+pub(in crate::pages) async fn show(
+    visit: Visit,
+    Path(key): Path<String>,
+    Query(asked): Query<OneCallParams>,
+) -> Page {
+    let at = endpoint::ShowCall.of(&key).with("verify", asked.verify.is_some());
+    let found: CallShown = visit.panel.node().ask(at).await?;
+    let sandbox = kept_in_sandbox(&visit, &found);
+    let page = page(visit.frame(Section::Activity).await?, found, sandbox);
+    Ok(Rendered(&page).into_response())
+}
+
+/// The address of the answer, where this log-in's sandbox still has it.
+fn kept_in_sandbox(visit: &Visit, found: &CallShown) -> Option<String> {
+    let (service, call_id) = (found.call.service?.0, found.call.call_id?.0);
+    let kept = visit.panel.0.history.of(visit.session.id(), service);
+    let is_kept = kept.iter().any(|kept| kept.exchange.call_id == call_id);
+    is_kept.then(|| format!("{}?call={call_id}#answer", sandbox::address(service)))
+}
+
+fn page(frame: Frame, found: CallShown, sandbox: Option<String>) -> OneCallTemplate {
+    let CallShown { call, parameters, parts, answer, voucher, receipt, verdict, settlement, price } = found;
+    let mut facts = vec![
+        ("Time", show::utc(call.time_secs)),
+        ("Took", took(&call, clock::now_secs())),
+        (
+            "Charged",
+            call.charged
+                .map_or_else(|| "not known yet".to_owned(), |it| format!("{} USDC", show::usdc(it.0))),
+        ),
+    ];
+    facts.extend(price.map(|price| ("Price", format!("{} USDC", show::usdc(price.0)))));
+    let wallet = if call.side == CallSide::Bought { "Owner" } else { "Caller" };
+    facts.extend(call.peer.map(|peer| (wallet, peer.to_string())));
+    facts.extend(call.secret.as_ref().map(|secret| ("Secret", show::visible(secret))));
+    facts.extend(call.call_id.map(|id| ("Call id", id.to_string())));
+    facts.extend(call.service.map(|id| ("Service id", id.to_string())));
+    OneCallTemplate {
+        frame,
+        bought: call.side == CallSide::Bought,
+        name: service_of(&call),
+        service: call.service.map(|id| format!("/panel/catalog/{id}")),
+        facts,
+        outcome: outcome::shown(call.outcome, call.status),
+        status: call.status,
+        problem: call.problem.map(|problem| CallProblem {
+            detail: crate::texts::sentence(&show::visible(&problem.detail)),
+            ..problem
+        }),
+        others: call.others,
+        operation: show::visible(&call.operation),
+        parameters: values(parameters),
+        answer: answer.map(|answer| AnswerShown {
+            headers: values(answer.headers),
+            size: show::size(answer.body_bytes),
+            text: answer.text.map(|text| show::visible_lines(&text)),
+        }),
+        sandbox,
+        parts: parts.into_iter().map(|part| (part.name, show::duration(part.took_us))).collect(),
+        voucher: voucher.map(|voucher| (voucher.channel.to_string(), show::usdc(voucher.covers.0))),
+        receipt: receipt.map(receipt_shown),
+        verdict,
+        settlement: settlement.map(|claim| claim_shown(claim, call.side)),
+        key: call.key,
+    }
+}
+
+/// Strangers' names and values, each of bounded length.
+fn values(values: impl IntoIterator<Item = (String, String)>) -> Vec<(String, String)> {
+    let short = |text: &str| show::visible(text).chars().take(VALUE_SHOWN).collect::<String>();
+    values.into_iter().take(VALUES_SHOWN).map(|(name, value)| (short(&name), short(&value))).collect()
+}
+
+fn receipt_shown(receipt: CallReceipt) -> ReceiptShown {
+    ReceiptShown {
+        signer: receipt.signer.to_string(),
+        charged: show::usdc(receipt.charged.0),
+        spent_total: show::usdc(receipt.spent_total.0),
+        at: show::utc(receipt.time_secs),
+        request_hash: receipt.request_hash,
+        response_hash: receipt.response_hash,
+        signature: receipt.signature,
+    }
+}
+
+fn claim_shown(claim: CallSettlement, side: CallSide) -> ClaimShown {
+    let words = match (side, claim.state) {
+        (CallSide::Bought, HistoryState::Confirmed) => "The owner has claimed it on chain.",
+        (CallSide::Bought, _) => "The owner has not claimed it yet.",
+        (CallSide::Served, HistoryState::Confirmed) => "Claimed and confirmed on chain.",
+        (CallSide::Served, HistoryState::Lost) => "Lost: the payer withdrew it before it was claimed.",
+        (CallSide::Served, HistoryState::Failed) => "A claim failed. Your node claims it again.",
+        (CallSide::Served, _) if claim.number.is_some() => "Your node has sent a claim to the chain.",
+        (CallSide::Served, _) => "Not claimed yet. Your node claims when the amount is worth the fee.",
+    };
+    let CallSettlement { number, transaction, explorer, .. } = claim;
+    ClaimShown { words, number, transaction, explorer }
+}
