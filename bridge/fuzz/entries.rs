@@ -1,26 +1,32 @@
-//! Fuzzed entries: each takes any bytes, must not panic, and checks what must hold for what was accepted.
+//! Fuzzed entries: each takes any bytes, must not panic, and checks what must hold for what was accepted. True if it was.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::OnceLock,
 };
 
-use farthing_bridge::{Api, Call, Request, document, graphql, openapi};
+use farthing_bridge::{
+    Api, Call, Request, document, form, graphql,
+    limits::{PARTS_MAX, QUERY_BYTES_MAX},
+    multipart::{self, NewFile, NewPart, Part},
+    openapi,
+    outline::{self, OperationOutline, Outline},
+};
+use miniz_oxide::deflate::compress_to_vec;
+use serde_json::value::RawValue;
 use url::Url;
 
 /// SDL; what is accepted is printed as a schema that reads the same.
-pub fn sdl(bytes: &[u8]) {
-    if let Ok(reading) = graphql::sdl::read(bytes) {
-        prints_the_same(&reading.schema);
-    }
+pub fn sdl(bytes: &[u8]) -> bool {
+    let read = graphql::sdl::read(bytes);
+    read.map(|reading| prints_the_same(&reading.schema)).is_ok()
 }
 
 /// An answer to the introspection query; likewise.
-pub fn introspection(bytes: &[u8]) {
+pub fn introspection(bytes: &[u8]) -> bool {
     let _ = graphql::introspection::looks_like_introspection(bytes);
-    if let Ok(reading) = graphql::introspection::read(bytes) {
-        prints_the_same(&reading.schema);
-    }
+    let read = graphql::introspection::read(bytes);
+    read.map(|reading| prints_the_same(&reading.schema)).is_ok()
 }
 
 fn prints_the_same(schema: &graphql::GraphqlSchema) {
@@ -33,7 +39,7 @@ fn prints_the_same(schema: &graphql::GraphqlSchema) {
 
 /// A call as three lines: path, query, body. What is accepted stays below the upstream's address, and its query says
 /// what was given.
-pub fn paths(bytes: &[u8]) {
+pub fn paths(bytes: &[u8]) -> bool {
     const BASE: &str = "http://upstream.example:8080/base/x";
     static PLANNED: OnceLock<(Api, Url)> = OnceLock::new();
     let (api, base) = PLANNED.get_or_init(|| {
@@ -44,6 +50,7 @@ pub fn paths(bytes: &[u8]) {
     let mut lines = text.splitn(3, '\n').chain(std::iter::repeat(""));
     let mut line = || lines.next().unwrap_or_default();
     let (path, query, body) = (line(), line(), line());
+    let mut is_any_planned = false;
     for method in ["GET", "POST"] {
         let plan = |params: &BTreeMap<String, String>| {
             let call = Call { method, path, params, content_type: None, body: body.as_bytes() };
@@ -73,7 +80,9 @@ pub fn paths(bytes: &[u8]) {
         let pairs = |query: &str| BTreeSet::from_iter(query.split('&').map(ToOwned::to_owned));
         assert_eq!(pairs(&written.query), pairs(&request.query), "the query says something else: {params:?}");
         assert_eq!(written.segments, request.segments);
+        is_any_planned = true;
     }
+    is_any_planned
 }
 
 /// The calls of [`paths`]: every style, and parameters in all places.
@@ -109,24 +118,23 @@ const CALLED: &[u8] = br#"{
 }"#;
 
 /// OpenAPI in JSON or YAML; what is accepted can be called, packed and unpacked.
-pub fn openapi(bytes: &[u8]) {
+pub fn openapi(bytes: &[u8]) -> bool {
     let _ = openapi::looks_like_openapi(bytes);
-    let Ok(reading) = openapi::read(bytes) else { return };
+    let Ok(reading) = openapi::read(bytes) else { return false };
     if let Ok(packed) = document::encode(&reading.description) {
         document::decode(&packed).expect("what is packed can be unpacked");
     }
     Api::new(reading.description).expect("what is read can be called");
+    true
 }
 
 /// The same, and the text is always taken for YAML.
-pub fn yaml(bytes: &[u8]) {
-    openapi(&[b"# YAML\n", bytes].concat());
+pub fn yaml(bytes: &[u8]) -> bool {
+    openapi(&[b"# YAML\n", bytes].concat())
 }
 
 /// A caller's own selection. What is accepted makes a query within its limit, of the schema's words only.
-pub fn fields(bytes: &[u8]) {
-    const SCHEMA: &str = "type Query { sky: Sky } union Sky = Star | Moon \
-        type Star { id: ID! name: String size: Float moons: [Moon!] sky: Sky } type Moon { id: ID! name: [String] star: Star }";
+pub fn fields(bytes: &[u8]) -> bool {
     const WORDS: [&str; 16] = [
         "query",
         "sky",
@@ -145,21 +153,113 @@ pub fn fields(bytes: &[u8]) {
         "star_Star",
         "sky_Sky",
     ];
+    let Some(request) = query_for(&String::from_utf8_lossy(bytes)) else { return false };
+    assert!(request.query.len() <= QUERY_BYTES_MAX);
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    for word in request.query.split(|c| !is_word(c)).filter(|word| !word.is_empty()) {
+        assert!(WORDS.contains(&word), "{word} in {}", request.query);
+    }
+    assert!(request.query.chars().all(|c| is_word(c) || "{}.: ".contains(c)), "{}", request.query);
+    true
+}
+
+/// The query for a selection; `None` if it is refused.
+fn query_for(fields: &str) -> Option<graphql::GraphqlRequest> {
+    const SCHEMA: &str = "type Query { sky: Sky } union Sky = Star | Moon \
+        type Star { id: ID! name: String size: Float moons: [Moon!] sky: Sky } type Moon { id: ID! name: [String] star: Star }";
     static PLANNED: OnceLock<Api> = OnceLock::new();
     let api = PLANNED.get_or_init(|| {
         let mut reading = graphql::sdl::read(SCHEMA.as_bytes()).expect("the schema is valid");
         Api::new(graphql::describe(reading.schema, "Sky", &mut reading.report))
             .expect("so is the description")
     });
-    let text = String::from_utf8_lossy(bytes).into_owned();
-    let params = BTreeMap::from([("fields".to_owned(), text)]);
+    let params = BTreeMap::from([("fields".to_owned(), fields.to_owned())]);
     let call = Call { method: "GET", path: "/sky", params: &params, content_type: None, body: b"" };
-    if let Ok(Request::Graphql(request)) = api.plan(&call).map(|planned| planned.request) {
-        assert!(request.query.len() <= farthing_bridge::limits::QUERY_BYTES_MAX);
-        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        for word in request.query.split(|c| !is_word(c)).filter(|word| !word.is_empty()) {
-            assert!(WORDS.contains(&word), "{word} in {}", request.query);
-        }
-        assert!(request.query.chars().all(|c| is_word(c) || "{}.: ".contains(c)), "{}", request.query);
+    match api.plan(&call).map(|planned| planned.request) {
+        Ok(Request::Graphql(request)) => Some(request),
+        _ => None,
     }
+}
+
+/// An upstream's answer to a query whose members were renamed. What the caller gets is JSON, and what is charged has data.
+pub fn answer(bytes: &[u8]) -> bool {
+    static ASKED: OnceLock<graphql::GraphqlRequest> = OnceLock::new();
+    let asked = ASKED.get_or_init(|| {
+        query_for("id,name,moons(id,star.name)").expect("the selection is of the schema's words")
+    });
+    let answer = graphql::answer(&asked.unwrap, 200, "application/json", bytes);
+    assert!(serde_json::from_slice::<&RawValue>(&answer.body).is_ok(), "what is passed on is JSON");
+    assert!(answer.errors.len() <= graphql::answer::ERRORS_MAX);
+    assert_eq!(
+        answer.verdict.is_charged(),
+        answer.status == 200,
+        "a failure has a status of one, and no other"
+    );
+    let fits_a_header = |line: &String| {
+        line.len() <= graphql::answer::WARNINGS_BYTES_MAX
+            && line.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ')
+    };
+    assert!(answer.warnings().as_ref().is_none_or(fits_a_header));
+    answer.verdict.is_charged()
+}
+
+/// A content type, and behind its line a body of parts. Parts that are accepted are read the same when they are written.
+pub fn form(bytes: &[u8]) -> bool {
+    let (head, body) = match bytes.iter().position(|byte| *byte == b'\n') {
+        Some(at) => (&bytes[..at], &bytes[at + 1..]),
+        None => (bytes, &[][..]),
+    };
+    let Ok(parts) = multipart::parts(&String::from_utf8_lossy(head), body) else { return false };
+    assert!(parts.len() <= PARTS_MAX);
+    let file = |part: &Part<'_>| part.is_file.then_some(NewFile { name: "file", media_type: "image/png" });
+    let given: Vec<NewPart<'_>> = parts
+        .iter()
+        .map(|part| NewPart { name: part.name, file: file(part), content: part.content })
+        .collect();
+    if let Ok((content_type, written)) = multipart::written("farthing", &given) {
+        assert!(multipart::is_form(&content_type));
+        assert_eq!(multipart::parts(&content_type, &written).as_ref(), Ok(&parts));
+    }
+    true
+}
+
+/// A description as a listing pins it, or its text, which is then packed as one. What is unpacked can be packed and called,
+/// or is refused with a reason.
+pub fn document(bytes: &[u8]) -> bool {
+    let packed = match bytes.starts_with(document::MAGIC) {
+        true => bytes.to_vec(),
+        false => [document::MAGIC, &compress_to_vec(bytes, 1)].concat(),
+    };
+    let Ok(description) = document::decode(&packed) else { return false };
+    if let Ok(again) = document::encode(&description) {
+        document::decode(&again).expect("what is packed can be unpacked");
+    }
+    Api::new(description).is_ok()
+}
+
+/// A description of any kind, as people read it. Outlines are bounded, and the same on the other side of the control socket.
+pub fn outline(bytes: &[u8]) -> bool {
+    /// Three parts of 300 each, and what they are the parts of.
+    const VALUES_MAX: usize = 1_100;
+    const OPERATIONS_SHOWN: usize = 4;
+    let Ok(reading) = farthing_bridge::read(bytes) else { return false };
+    let Ok(api) = Api::new(reading.description) else { return false };
+    let description = api.description();
+    for operation in description.operations.iter().take(OPERATIONS_SHOWN) {
+        let shown = outline::of(description, operation);
+        let parameters = shown.parameters.iter().map(|parameter| &parameter.value);
+        let body = shown.body.iter().map(|body| &body.content.value);
+        let answers = shown.answers.iter().filter_map(|answer| answer.content.as_ref());
+        let values = parameters.chain(body).chain(answers.map(|content| &content.value));
+        assert!(values.map(values_in).sum::<usize>() <= VALUES_MAX);
+        let json = serde_json::to_string(&shown).expect("an outline is text");
+        assert_eq!(serde_json::from_str::<OperationOutline>(&json).ok(), Some(shown));
+        let _ = form::of(description, operation);
+    }
+    let _ = openapi::write(description, &openapi::WriteOptions::default());
+    true
+}
+
+fn values_in(outline: &Outline) -> usize {
+    1 + outline.parts.iter().map(values_in).sum::<usize>()
 }

@@ -151,8 +151,8 @@ impl Api {
         {
             let (path, other) = (shown(call.path), shown(other.text()));
             let what = format!(
-                "an upstream may read {path} with these values as {other}, an operation with a price of its own; \
-                 call that one"
+                "with these values an upstream may read {path} as {other}, which has its own price; call that \
+                 operation"
             );
             return Err(PlanError::Problems(vec![Problem::Other(what)]));
         }

@@ -54,7 +54,10 @@ pub(crate) fn read<'d>(
         }
         Some(declared) if body.is_empty() => {
             if declared.required {
-                checker.tell(Problem::Other(format!("this operation needs a body: {}", wanted(declared))));
+                checker.tell(Problem::Other(format!(
+                    "this operation needs a body that is not empty: {}",
+                    wanted(declared)
+                )));
             }
             nothing
         }
@@ -160,7 +163,7 @@ fn parse<'b>(checker: &mut Checker<'_>, text: &'b str) -> Option<Json<'b>> {
     match Json::parse(text, VALUE_DEPTH_MAX) {
         Ok(value) => Some(value),
         Err(error) => {
-            checker.tell(Problem::Other(format!("the body is no JSON that can be passed on: {error}")));
+            checker.tell(Problem::Other(format!("the body is not JSON that can be passed on: {error}")));
             None
         }
     }

@@ -60,11 +60,11 @@ pub enum DocumentError {
          give its inner schemas names, or leave the operations that use them out"
     )]
     TooDeep,
-    #[error("this is not a description that this version reads: it does not begin with `farthing-api/1`")]
+    #[error("this version cannot read the description: it does not begin with `farthing-api/1`")]
     UnknownForm,
     #[error("the document is damaged and cannot be unpacked; ask its owner to publish it again")]
     Damaged,
-    #[error("the document holds no description that this version reads; ask its owner to publish it again")]
+    #[error("the document has no description that this version can read; ask its owner to publish it again")]
     Json(#[source] serde_json::Error),
 }
 

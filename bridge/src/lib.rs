@@ -26,6 +26,7 @@ pub mod media;
 pub mod multipart;
 mod names;
 pub mod openapi;
+pub mod outline;
 mod parameters;
 pub mod pretty;
 pub mod problem;

@@ -54,7 +54,7 @@ pub struct NewFile<'b> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MultipartError {
     #[error(
-        "the content type names no boundary, expected such as `multipart/form-data; boundary=x7d1`; let your HTTP \
+        "the content type has no boundary, expected for example `multipart/form-data; boundary=x7d1`; let your HTTP \
          library write both"
     )]
     NoBoundary,
@@ -62,7 +62,7 @@ pub enum MultipartError {
         "the boundary of the content type has 1 to 70 letters, digits and signs such as -, and is named once"
     )]
     Boundary,
-    #[error("the body does not begin with the boundary that the content type names")]
+    #[error("the body does not begin with the boundary of the content type")]
     Beginning,
     #[error(
         "the boundary is in part {0} itself, or its line ends otherwise than in CR LF; choose another boundary"
@@ -70,7 +70,7 @@ pub enum MultipartError {
     Stray(usize),
     #[error("the body ends before its last boundary, after {0} parts")]
     Unfinished(usize),
-    #[error("there is something behind the last boundary; leave it out")]
+    #[error("there is data after the last boundary; leave it out")]
     Behind,
     #[error("a body has at most {max} parts", max = PARTS_MAX)]
     TooMany,
@@ -165,7 +165,7 @@ pub fn written(boundary: &str, given: &[NewPart<'_>]) -> Result<(String, Vec<u8>
     };
     match read.iter().zip(given).position(|both| !is_same(&both)) {
         Some(at) => {
-            let why = "would be read as something else than it is".to_owned();
+            let why = "could be read in another way than intended".to_owned();
             Err(MultipartError::Head { number: at + 1, why })
         }
         None => Ok((content_type, body)),
@@ -195,7 +195,7 @@ fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
 fn fields(head: &str) -> Result<Vec<(String, &str)>, String> {
     let mut fields: Vec<(String, &str)> = Vec::new();
     for line in head.split("\r\n") {
-        let (name, value) = field(line).ok_or("has a line that is no field, such as `name: value`")?;
+        let (name, value) = field(line).ok_or("has a line that is not a field such as `name: value`")?;
         if fields.iter().any(|(known, _)| *known == name) {
             return Err(format!("has `{}` twice", shown(&name)));
         }
@@ -232,7 +232,9 @@ fn form_part<'b>(head: &'b str, content: &'b [u8]) -> Result<Part<'b>, String> {
                 return Err(format!("says `content-length: {}`, and the part has another", shown(value)));
             }
             "content-transfer-encoding" if is_plain_encoding(value) => {}
-            "content-transfer-encoding" => return Err("has an encoding that servers do not undo".to_owned()),
+            "content-transfer-encoding" => {
+                return Err("has an encoding that servers do not decode".to_owned());
+            }
             _ => return Err(format!("has the field `{}`, which no part of a form has", shown(&name))),
         }
     }

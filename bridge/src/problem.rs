@@ -41,7 +41,7 @@ impl Problem {
     /// A name that the caller chose and the operation does not declare.
     pub(crate) fn ambiguous(name: &str) -> Self {
         let name = crate::shown(name);
-        Self::Other(format!("`{name}` is another name or another method to some servers; leave it out"))
+        Self::Other(format!("some servers read `{name}` as another name or method; leave it out"))
     }
 
     /// A value that is not what was expected. `value` is shortened.

@@ -70,9 +70,9 @@ pub enum Breach {
 impl fmt::Display for Breach {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Status(status) => write!(f, "status {status} is not among those that it describes"),
+            Self::Status(status) => write!(f, "the description does not list status {status}"),
             Self::Empty => f.write_str("the answer is empty where JSON is promised"),
-            Self::NotJson => f.write_str("the answer is not JSON, which is promised"),
+            Self::NotJson => f.write_str("the answer is not JSON, although JSON is promised"),
             Self::Kind { of, promised, found } if of.is_empty() => {
                 write!(f, "the answer is {found} where {promised} is promised")
             }
@@ -80,7 +80,7 @@ impl fmt::Display for Breach {
                 write!(f, "`{}` is {found} where {promised} is promised", shown(of))
             }
             Self::Missing { name } => {
-                write!(f, "`{}` and most of what must be there is missing", shown(name))
+                write!(f, "`{}` and most other required members are missing", shown(name))
             }
         }
     }

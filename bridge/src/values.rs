@@ -127,7 +127,7 @@ impl<'d> Checker<'d> {
     /// `Ok` when everything was looked at, and nothing was wrong.
     pub(crate) fn finish(mut self) -> Result<(), Vec<Problem>> {
         if self.problems.is_empty() && self.is_spent() {
-            self.problems.push(Problem::Other("the call is too intricate to be checked".into()));
+            self.problems.push(Problem::Other("the call is too complex to check".into()));
         }
         if self.problems.is_empty() { Ok(()) } else { Err(self.problems) }
     }
@@ -308,9 +308,7 @@ impl<'d> Checker<'d> {
     fn give_up(&mut self, place: &ValuePath<'_>) -> bool {
         if self.tells() {
             let place = self.named(place);
-            self.tell(Problem::Other(format!(
-                "`{place}` is nested too deeply, or too intricate to be checked"
-            )));
+            self.tell(Problem::Other(format!("`{place}` is nested too deeply or too complex to check")));
         }
         false
     }

@@ -5,4 +5,6 @@
 #[allow(dead_code, reason = "every target has one entry")]
 mod entries;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| entries::sdl(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    entries::sdl(bytes);
+});

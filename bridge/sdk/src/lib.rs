@@ -174,7 +174,7 @@ pub struct SdkFile {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SdkError {
     #[error(
-        "`{0}` cannot be the name of a package; use up to 100 letters, digits, `-`, `_`, `.` and `/`, a letter \
+        "`{0}` cannot be the name of a package; use up to 100 letters, digits, `-`, `_`, `.` and `/`, with a letter \
          first in the last part, or `@scope/name`"
     )]
     Package(String),
@@ -192,7 +192,7 @@ impl SdkError {
         match self {
             Self::Package(_) => "Leave it out for a name made from the service's.",
             Self::Template { .. } | Self::UnknownTemplate { .. } => {
-                "Correct or remove it; the code is written without it, too."
+                "Correct or remove it; the code can be written without it."
             }
             Self::NoOperation(_) => "Read the service again.",
         }

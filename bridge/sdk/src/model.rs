@@ -224,7 +224,7 @@ impl Model {
         let mut types = types.finish();
         for hint in bounded::bound_trials(&mut types) {
             warnings.push(format!(
-                "`{}` holds alternatives within alternatives that nothing tells apart; some are any JSON",
+                "`{}` has nested alternatives that cannot be told apart; some are any JSON",
                 farthing_bridge::shown(&hint)
             ));
         }

@@ -91,7 +91,7 @@ fn check_schemas(description: &ApiDescription) -> Result<(), ApiError> {
         } else if let Some(reason) = objection(&named.schema, description.schemas.len(), DOCUMENT_DEPTH_MAX) {
             Some(reason)
         } else if !ends(description, &named.schema) {
-            Some("is nothing but references to references")
+            Some("has only references to references")
         } else {
             None
         };

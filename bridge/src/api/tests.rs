@@ -134,7 +134,7 @@ fn a_value_is_given_in_the_path_or_in_params() {
 }
 
 /// Said of a path value with a slash, where the owner shows none.
-const SLASHES: &str = "shows one in the parameter's example where there may be any";
+const SLASHES: &str = "unless the parameter's example has one";
 
 #[test]
 fn a_value_in_a_template_stays_one_segment() {
@@ -208,7 +208,7 @@ fn a_value_in_a_template_makes_no_request_of_another_operation() {
         ("/r/{a}-{b}", &[("a", "1"), ("b", "full-2")], "/r/{a}-full-{b}"),
     ] {
         let refused = plan(&api, "GET", path, &params(given)).unwrap_err().to_string();
-        assert!(refused.contains(&format!("as {other}, an operation with a price of its own")), "{refused}");
+        assert!(refused.contains(&format!("as {other}, which has its own price")), "{refused}");
     }
     for (path, given) in [
         ("/users/{id}", [("id", "exports")].as_slice()),

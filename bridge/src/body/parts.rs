@@ -68,8 +68,7 @@ fn check<'d>(checker: &mut Checker<'d>, schema: Option<&'d Schema>, members: &Me
         }
         Some(Shape::OneOf(one_of)) => {
             if !one_form(checker, one_of, members) {
-                checker
-                    .tell(Problem::Other("the body's parts fit none of the forms that are described".into()));
+                checker.tell(Problem::Other("the body's parts match none of the described forms".into()));
             }
         }
         _ => {

@@ -80,11 +80,11 @@ fn json_is_passed_on_byte_by_byte() {
 fn a_json_body_that_does_not_fit_is_refused_with_the_path_of_each_fault() {
     let api = api(BodyKind::Json, JSON, true);
     for (body, expected) in [
-        ("", "this operation needs a body: application/json"),
-        ("{", "the body is no JSON that can be passed on: a name in quotes is missing at byte 1"),
+        ("", "this operation needs a body that is not empty: application/json"),
+        ("{", "the body is not JSON that can be passed on: a name in quotes is missing at byte 1"),
         (
             "{\"name\":\"a\",\"name\":\"b\"}",
-            "the body is no JSON that can be passed on: a name occurs twice at byte 12",
+            "the body is not JSON that can be passed on: a name occurs twice at byte 12",
         ),
         ("[]", "`body` is `[]`, expected an object, as JSON"),
         ("{}", "missing `body.name`"),
@@ -208,7 +208,7 @@ fn a_form_of_many_members_is_checked_as_far_as_it_is_paid_for() {
     let api = Api::new(description).unwrap();
     let form = |text: &str| (0..COUNT).map(|n| format!("p{n}={text}")).collect::<Vec<_>>().join("&");
     let told = |text| sent(&api, "/a", Some(FORM), form(text).as_bytes()).unwrap_err().to_string();
-    assert_eq!(told("1").matches("too intricate").count(), 1);
+    assert_eq!(told("1").matches("too complex").count(), 1);
     assert_eq!(told("x").matches("whole number").count(), crate::limits::PROBLEMS_MAX);
 }
 
@@ -301,7 +301,7 @@ fn a_body_of_a_type_that_is_only_named_is_what_it_calls_itself() {
     assert_eq!(sent(&api, "/a", Some("Image/PNG"), b"\x89").unwrap().0.as_deref(), Some("image/png"));
     assert_eq!(sent(&api, "/a", Some("text/csv"), b"a,b").unwrap().1, "a,b");
     assert_eq!(refused("text/csv", b"\xff"), "the body is not UTF-8 text");
-    assert!(refused(FORM, b"_method=DELETE").contains("another method"));
+    assert!(refused(FORM, b"_method=DELETE").contains("another name or method"));
     assert!(refused("multipart/form-data", b"--x--").contains("no boundary"));
     assert!(refused(JSON, b"{}").contains("missing `body.name`"), "what is described is checked as ever");
     let told = refused("video/mp4", b"x");

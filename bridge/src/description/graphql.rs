@@ -28,6 +28,12 @@ pub struct GraphqlSchema {
 #[serde(transparent)]
 pub struct TypeId(pub u32);
 
+impl TypeId {
+    pub(crate) fn index(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
+
 /// A named type.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Type {
@@ -246,7 +252,7 @@ impl<'de> Deserialize<'de> for TypeRef {
 impl GraphqlSchema {
     /// The type; `None` for an id out of range, which [`crate::Api::new`] rules out.
     pub fn get(&self, id: TypeId) -> Option<&Type> {
-        self.types.get(usize::try_from(id.0).ok()?)
+        self.types.get(id.index())
     }
 
     /// The root type of queries or mutations.

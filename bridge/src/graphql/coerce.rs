@@ -65,7 +65,7 @@ impl<'s> Coercer<'s> {
             self.problems.insert(0, Problem::Missing(self.missing));
         }
         if self.problems.is_empty() && self.steps.are_spent() {
-            self.problems.push(Problem::Other("the arguments are too intricate to be checked".into()));
+            self.problems.push(Problem::Other("the arguments are too complex to check".into()));
         }
         if self.problems.is_empty() { Ok(self.out) } else { Err(self.problems) }
     }

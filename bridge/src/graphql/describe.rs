@@ -117,7 +117,7 @@ impl Describer<'_> {
         field: &Field,
     ) -> Result<(Operation, Option<Worst>), String> {
         if field.name.starts_with("__") || MACHINERY.contains(&field.name.as_str()) {
-            return Err("it is machinery of GraphQL or of federation, not the service's own".into());
+            return Err("it belongs to GraphQL or federation, not to the service".into());
         }
         let root = RootField::new(kind, field.name.clone());
         let planned = plan::OperationPlan::new(self.schema, &root, Some(place))?;
@@ -144,9 +144,7 @@ impl Describer<'_> {
         let result = self.result(&field.ty);
         operation.parameters.extend(planned.fields.map(|name| fields_parameter(name, result.choices)));
         if self.steps.are_spent() {
-            return Err(
-                "the schema is too large to look at what all its fields lead to; offer a part of it".into()
-            );
+            return Err("the schema is too large to follow all its fields; offer a part of it".into());
         }
         Ok((operation, result.worst))
     }

@@ -86,7 +86,7 @@ impl<'s> Lookup<'s, '_> {
             let names = self.names(on);
             let some = names.first().map_or("__typename", |name| name);
             return Err(format!(
-                "`fields`, position {position}: {} has no plain values; name what you want of it, such as `{some}`",
+                "`fields`, position {position}: {} has no plain values; name the fields you want, such as `{some}`",
                 self.type_name(on)
             ));
         }
@@ -177,8 +177,8 @@ impl<'s> Lookup<'s, '_> {
             let lists = lists.saturating_add(field.ty.lists());
             if field.ty.lists() > 0 && lists > self.lists_max {
                 let (on, max) = (self.type_name(selection.on), self.lists_max);
-                let what = format!("{on}.{} makes {lists} lists within each other", field.name);
-                let next = "leave it out, or ask for it of one object at a time";
+                let what = format!("{on}.{} makes {lists} nested lists", field.name);
+                let next = "leave it out, or ask for it one object at a time";
                 return Err(at(name, format!("{what}, and this operation answers at most {max}; {next}")));
             }
             let mut wanted = name.below.clone().unwrap_or_default();
@@ -217,7 +217,7 @@ impl<'s> Lookup<'s, '_> {
         if self.steps.take(1 + fields) {
             return Ok(());
         }
-        Err("`fields` is too intricate: it goes through too many types and fields; choose fewer".into())
+        Err("`fields` is too complex: it goes through too many types and fields; choose fewer".into())
     }
 
     fn no_such(&mut self, on: TypeId, name: &Name<'_>) -> String {

@@ -73,11 +73,11 @@ fn explain(errors: &[raw::RawError]) -> String {
         Some(message) => {
             let message: String = message.chars().filter(|c| !c.is_control()).take(200).collect();
             format!(
-                "the server answered with an error: {message}. Where introspection is switched off, bring the SDL \
-                 file instead"
+                "the server answered with an error: {message}. If introspection is switched off, use the SDL file \
+                 instead"
             )
         }
-        None => "there is no `__schema` in it; bring the answer to the introspection query as it came".into(),
+        None => "there is no `__schema` in it; use the unchanged answer to the introspection query".into(),
     }
 }
 

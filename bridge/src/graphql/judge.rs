@@ -61,8 +61,8 @@ pub(super) fn compile(
     Ok(SchemaReading { schema, report })
 }
 
-const NOTHING_TO_CALL: &str = "there is no query and no mutation, so there is nothing to call; name the root types \
-                               in `schema { query: … }`, or call them Query and Mutation";
+const NOTHING_TO_CALL: &str = "there is no query and no mutation, so there is nothing to call; set the root types in \
+                               `schema { query: … }`, or name them Query and Mutation";
 
 /// The problems that keep a schema from being compiled.
 pub(super) struct Problems {
@@ -143,10 +143,8 @@ fn find_root(
         None => (usual, None),
     };
     let id = names.get(name);
-    let is_object = |id: &TypeId| {
-        let index = usize::try_from(id.0).unwrap_or(usize::MAX);
-        types.get(index).is_some_and(|ty| matches!(ty.body, DraftBody::Object(_)))
-    };
+    let is_object =
+        |id: &TypeId| types.get(id.index()).is_some_and(|ty| matches!(ty.body, DraftBody::Object(_)));
     if named.is_some() && !id.as_ref().is_some_and(is_object) {
         problems
             .add(at, format!("the root type `{}` is not an object type of this schema", crate::shown(name)));
@@ -165,7 +163,7 @@ fn skip_subscriptions<'a>(
     types: &'a [DraftDefinition],
     report: &mut Report,
 ) -> Option<&'a str> {
-    let ty = types.get(usize::try_from(subscription?.0).ok()?)?;
+    let ty = types.get(subscription?.index())?;
     let DraftBody::Object(object) = &ty.body else { return None };
     for DraftField { head, .. } in &object.fields {
         report.skipped.add(

@@ -26,7 +26,7 @@ pub fn prune(description: &mut ApiDescription) {
 
 fn keep_fields(schema: &mut GraphqlSchema, kind: RootKind, is_kept: impl Fn(&str) -> bool) {
     let Some(id) = schema.root(kind) else { return };
-    let Some(ty) = usize::try_from(id.0).ok().and_then(|index| schema.types.get_mut(index)) else { return };
+    let Some(ty) = schema.types.get_mut(id.index()) else { return };
     let TypeKind::Object(object) = &mut ty.kind else { return };
     object.fields.retain(|field| is_kept(&field.name));
     if object.fields.is_empty() {

@@ -23,15 +23,11 @@ pub(super) fn keep_reachable(schema: &mut GraphqlSchema) -> Vec<Type> {
     dropped
 }
 
-fn index(id: TypeId) -> usize {
-    usize::try_from(id.0).unwrap_or(usize::MAX)
-}
-
 fn reached(schema: &GraphqlSchema) -> Vec<bool> {
     let mut is_reached = vec![false; schema.types.len()];
     let mut open: Vec<TypeId> = schema.query.into_iter().chain(schema.mutation).collect();
     while let Some(id) = open.pop() {
-        let (Some(mark), Some(ty)) = (is_reached.get_mut(index(id)), schema.get(id)) else { continue };
+        let (Some(mark), Some(ty)) = (is_reached.get_mut(id.index()), schema.get(id)) else { continue };
         if !std::mem::replace(mark, true) {
             open.extend(mentions(ty));
         }
@@ -61,7 +57,7 @@ struct Renumbering(Vec<Option<TypeId>>);
 
 impl Renumbering {
     fn id(&self, id: TypeId) -> Option<TypeId> {
-        self.0.get(index(id)).copied().flatten()
+        self.0.get(id.index()).copied().flatten()
     }
 
     fn ty(&self, mut ty: Type) -> Type {

@@ -110,12 +110,12 @@ fn misplaced(text: &str, definition: &split::Definition<'_>) -> String {
     let found = definition.tokens.first().map_or("", |token| token.text(text));
     match found {
         "query" | "mutation" | "subscription" | "fragment" => {
-            format!("`{found}` begins a request, not a schema; bring the schema that the server publishes")
+            format!("`{found}` begins a request, not a schema; use the schema that the server publishes")
         }
         "extend" => "`extend` is not followed by what it extends".into(),
         _ if definition.description.is_some() => "a description is not followed by a definition".into(),
         _ => format!(
-            "`{}` is no definition; expected `type`, `input`, `enum` or the like",
+            "`{}` is not a definition; expected for example `type`, `input` or `enum`",
             crate::shown(found)
         ),
     }

@@ -32,8 +32,8 @@ impl fmt::Display for Worst {
         let Self { path, lists, is_cut } = self;
         write!(
             f,
-            "for its price a caller may ask for {lists} lists within each other, such as `fields={path}`; your server \
-             decides how long they are, so bound them there, or set a price of its own"
+            "for its price a caller may ask for {lists} nested lists, such as `fields={path}`; your server decides how \
+             long they are, so limit them there, or give the operation its own price"
         )?;
         if *is_cut {
             write!(f, "; deeper lists are refused unless `lists` of the operation allows them")?;
@@ -127,7 +127,7 @@ mod tests {
         }
         let told: Vec<String> = api.report.warnings.list.iter().map(ToString::to_string).collect();
         let users = told.iter().find(|finding| finding.starts_with("query users: ")).unwrap();
-        assert!(users.contains("2 lists within each other, such as `fields=friends`"), "{users}");
+        assert!(users.contains("2 nested lists, such as `fields=friends`"), "{users}");
         assert!(users.contains("deeper lists are refused"), "{users}");
     }
 
@@ -173,7 +173,10 @@ mod tests {
             assert_eq!(asked.is_ok(), planned, "{operation} {fields}: {asked:?}");
         }
         let refused = api.refused("users", &[("fields", "friends.friends.name")], "");
-        assert!(refused.contains("User.friends makes 3 lists") && refused.contains("at most 2"), "{refused}");
+        assert!(
+            refused.contains("User.friends makes 3 nested lists") && refused.contains("at most 2"),
+            "{refused}"
+        );
         // What is selected without a word follows the same rule.
         let query = |operation| api.plan(operation, &[], "").unwrap().query;
         assert_eq!(query("users"), "query{users{id name tags friends{id}boss{id}}}");

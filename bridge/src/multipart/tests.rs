@@ -55,7 +55,7 @@ fn what_servers_could_read_in_two_ways_is_refused() {
         (fine.replace("xYz", "other"), "does not begin"),
         (format!("\r\n{fine}"), "does not begin"),
         (format!("a preamble\r\n{fine}"), "does not begin"),
-        (format!("{fine}--xYz--"), "behind the last boundary"),
+        (format!("{fine}--xYz--"), "after the last boundary"),
         (fine.replace("--xYz--\r\n", ""), "before its last boundary, after 0 parts"),
         (fine.replace("--xYz--", "--xYz"), "before its last boundary"),
         (body(&[(&of("a"), "1\n--xYz\nb")]), "boundary is in part 1"),
@@ -65,11 +65,11 @@ fn what_servers_could_read_in_two_ways_is_refused() {
         (body(&[(&of("a"), "1\r\n--xYz \r\n2")]), "boundary is in part 1"),
         (body(&[(&of("a"), "1")]).replace("\r\n\r\n", "\n\n"), "part 1 has no end"),
         (body(&[(&format!("{}\r\nContent-Length: 2", of("a")), "1")]), "says `content-length: 2`"),
-        (body(&[(&format!("{}\r\nContent-Transfer-Encoding: base64", of("a")), "MQ==")]), "do not undo"),
+        (body(&[(&format!("{}\r\nContent-Transfer-Encoding: base64", of("a")), "MQ==")]), "do not decode"),
         (body(&[(&format!("{}\r\nX-Other: 1", of("a")), "1")]), "the field `x-other`"),
         (body(&[(&format!("{0}\r\n{0}", of("a")), "1")]), "`content-disposition` twice"),
-        (body(&[(&format!("{}\r\n folded", of("a")), "1")]), "no field"),
-        (body(&[(&format!("{}\nX: y", of("a")), "1")]), "no field"),
+        (body(&[(&format!("{}\r\n folded", of("a")), "1")]), "not a field"),
+        (body(&[(&format!("{}\nX: y", of("a")), "1")]), "not a field"),
         (body(&[("Content-Type: text/plain", "1")]), "needs `content-disposition"),
         (body(&[("Content-Disposition: attachment; name=\"a\"", "1")]), "needs `content-disposition"),
         (body(&[("Content-Disposition: form-data; filename=\"a\"", "1")]), "needs `content-disposition"),
@@ -139,7 +139,7 @@ fn what_would_be_read_otherwise_is_not_written() {
     };
     assert!(told("x", "a", b"1\r\n--x\r\n2").contains("head of part 2 has no end"));
     let another = format!("1\r\n--x\r\n{}\r\n\r\n2", of("b"));
-    assert!(told("x", "a", another.as_bytes()).contains("head of part 1 would be read"));
+    assert!(told("x", "a", another.as_bytes()).contains("head of part 1 could be read"));
     assert!(told("x", "a", b"1--x--").contains("boundary is in part 1"));
     assert!(told("a b", "a", b"1").contains("1 to 70 letters"));
     for name in [

@@ -26,6 +26,7 @@ mod version;
 
 use serde_json::Value;
 
+pub use self::version::looks_like_openapi;
 use self::{
     foreign::foreign, refs::Document, schemas::SchemaReader, values::Members, version::DocumentVersion,
 };
@@ -57,12 +58,6 @@ pub fn read(bytes: &[u8]) -> Result<Reading, ReadError> {
         ));
     }
     read_value(text::parse(FORMAT, text)?, text.len())
-}
-
-/// Returns whether bytes look like OpenAPI or Swagger, judged by their beginning and cheap enough for every answer of a
-/// scanned server.
-pub fn looks_like_openapi(bytes: &[u8]) -> bool {
-    version::looks_like_openapi(bytes)
 }
 
 /// Reads a parsed document of `bytes` bytes.

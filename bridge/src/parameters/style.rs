@@ -192,12 +192,10 @@ fn unwritable(argument: &ArgumentValue<'_>) -> Option<&'static str> {
         return objection(parameter, &argument.json_text());
     }
     if has_empty_part(value) {
-        return Some("something in every list and object; leave out what is empty");
+        return Some("at least one value in every list and object; leave out empty ones");
     }
     if is_longer(argument) {
-        return Some(
-            "a value without / and \\, encoded or not; its owner shows one in the parameter's example where there may be any",
-        );
+        return Some("a value without / and \\, encoded or not, unless the parameter's example has one");
     }
     let texts: Vec<Cow<'_, str>> = match value {
         Json::Array(items) => items.iter().map(plain).collect(),

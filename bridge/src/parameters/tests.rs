@@ -129,9 +129,15 @@ fn what_a_style_cannot_write_is_refused() {
     let any_object =
         || Schema::of(Shape::Object(Object { additional: Some(Box::default()), ..Object::default() }));
     for (place, style, schema, text, expected) in [
-        (Place::Query, Style::Comma, strings(), "[]", "something in every list"),
-        (Place::Query, Style::Exploded, strings(), "[]", "something in every list"),
-        (Place::Query, Style::DeepObject, any_object(), r#"{"a":{"b":[]}}"#, "something in every list"),
+        (Place::Query, Style::Comma, strings(), "[]", "at least one value in every list"),
+        (Place::Query, Style::Exploded, strings(), "[]", "at least one value in every list"),
+        (
+            Place::Query,
+            Style::DeepObject,
+            any_object(),
+            r#"{"a":{"b":[]}}"#,
+            "at least one value in every list",
+        ),
         (Place::Query, Style::Space, strings(), r#"["a b"]"#, "items without blanks"),
         (Place::Query, Style::Pipe, strings(), r#"["a|b"]"#, "items without |"),
         (Place::Header, Style::Comma, strings(), r#"["a,b"]"#, "items without commas"),

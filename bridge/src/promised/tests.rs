@@ -46,7 +46,7 @@ fn a_body_breaks_its_promise_by_its_kind_and_by_what_it_lacks_and_never_by_detai
     let schemas = json!({ "Planet": planet });
     let one = json!({ "$ref": "#/components/schemas/Planet" });
     let mars = r#"{"name":"Mars","radius":3389.5,"moons":[]}"#;
-    let (kind, missing) = ("where an object is promised", "most of what must be there is missing");
+    let (kind, missing) = ("where an object is promised", "most other required members are missing");
     for (schema, body, expected) in [
         (&one, mars, ""),
         (&one, "", "empty"),
@@ -99,7 +99,7 @@ fn a_body_breaks_its_promise_by_its_kind_and_by_what_it_lacks_and_never_by_detai
 fn a_status_that_is_not_described_breaks_a_promise_unless_it_is_a_success_beside_another() {
     let json = |status: &str| (status.to_owned(), answers(&json!({ "type": "object" }))["200"].clone());
     let of = |statuses: &[&str]| Value::Object(statuses.iter().map(|status| json(status)).collect());
-    let undescribed = "is not among those that it describes";
+    let undescribed = "the description does not list status";
     for (described, status, body, expected) in [
         (of(&["200"]), 200, "{}", ""),
         (of(&["200"]), 201, "{}", ""),

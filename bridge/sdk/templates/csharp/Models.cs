@@ -96,7 +96,7 @@ public sealed class {{ t.name }}{{ " : OpenObject" if is_open }}{{ ("," if is_op
 {% endif %}
 }
 {% else %}
-/// <remarks>One of several, told apart by their class.</remarks>
+/// <remarks>One of several types; the class tells which one.</remarks>
 public abstract class {{ t.name }}{{ " : IJsonValue" if t.in_requests }}
 {
     private {{ t.name }}() { }

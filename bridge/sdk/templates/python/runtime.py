@@ -349,7 +349,7 @@ class Transport:
 
 
 class _Received(io.RawIOBase):
-    """What arrives until a moment; a time-out of the socket's own would begin anew with every byte."""
+    """Reads until a deadline; the time-out of the socket itself restarts with every byte."""
 
     def __init__(self, sock: socket.socket, until: float) -> None:
         self._sock = sock

@@ -224,7 +224,7 @@ module {{ package.pascal }}
       charged = lost ? nil : false
       http = connection(timeout)
       begin
-        # The time-outs of the connection begin anew with every byte.
+        # The time-outs of the connection restart with every byte.
         response = ::Timeout.timeout(timeout) do
           http.start
           charged = nil

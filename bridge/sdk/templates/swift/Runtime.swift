@@ -335,7 +335,7 @@ final class Transport: NSObject, URLSessionTaskDelegate {
         completionHandler(nil)
     }
 
-    /// One attempt. The time-out of a request begins anew with every byte; this one bounds the whole answer.
+    /// One attempt. The time-out of a request restarts with every byte; this one bounds the whole answer.
     private static func send(_ session: URLSession, _ request: URLRequest) async throws -> (Data, URLResponse) {
         try await withThrowingTaskGroup(of: (Data, URLResponse).self) { group in
             defer { group.cancelAll() }

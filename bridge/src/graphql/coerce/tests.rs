@@ -249,7 +249,7 @@ fn what_is_missing_and_the_steps_of_looking_at_values_are_bounded() {
     let [Problem::Missing(names)] = &refused[..] else { panic!("{refused:?}") };
     assert_eq!(names.len(), PROBLEMS_MAX);
     let refused = timed(|| api.refused("a", &[("wide", &format!("[{empty}]"))], ""));
-    assert_eq!(refused, "the arguments are too intricate to be checked");
+    assert_eq!(refused, "the arguments are too complex to check");
     let few = vec!["{}"; 20].join(",");
     assert_eq!(api.plan("a", &[("wide", &format!("[{few}]"))], "").unwrap().variables.len(), 10 + 3 * 20);
 }

@@ -221,7 +221,7 @@ fn operations_of_a_schema_that_is_too_intricate_are_skipped_and_the_reason_is_to
         let offered = description.operations.len();
         assert!(described.contains(&offered), "{offered} with {steps}");
         assert_eq!(report.skipped.list.len(), 60 - offered);
-        let told = report.skipped.list.iter().all(|finding| finding.what.contains("too large to look at"));
+        let told = report.skipped.list.iter().all(|finding| finding.what.contains("too large to follow"));
         assert!(told, "{:?}", report.skipped.list);
     }
 }

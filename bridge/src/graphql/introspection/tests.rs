@@ -151,7 +151,7 @@ fn what_is_no_answer_is_explained() {
         ("{\"data\":null}".into(), "there is no `__schema` in it"),
         (
             "{\"errors\":[{\"message\":\"Introspection is\\nnot allowed\"}],\"data\":null}".into(),
-            "the server answered with an error: Introspection isnot allowed. Where introspection is switched off",
+            "the server answered with an error: Introspection isnot allowed. If introspection is switched off",
         ),
         ("{\"__schema\":{}}".into(), "there is no query and no mutation"),
         ("{\"__schema\":{\"queryType\":{\"name\":\"Q\"}}}".into(), "the root type `Q` is not an object type"),

@@ -50,10 +50,6 @@ pub(super) fn link(
         .collect()
 }
 
-fn index(id: TypeId) -> usize {
-    usize::try_from(id.0).unwrap_or(usize::MAX)
-}
-
 /// The object types that implement each interface. Interfaces of interfaces are not followed: the specification
 /// has objects name all of theirs, and this way the lists are never longer than the document.
 fn implementors(types: &[DraftDefinition], names: &TypeIndex, problems: &mut Problems) -> Vec<Vec<TypeId>> {
@@ -65,9 +61,11 @@ fn implementors(types: &[DraftDefinition], names: &TypeIndex, problems: &mut Pro
                 problems.undefined(named.at, &named.name, names);
                 continue;
             };
-            match (&ty.body, types.get(index(interface)).map(|ty| &ty.body)) {
+            match (&ty.body, types.get(interface.index()).map(|ty| &ty.body)) {
                 (DraftBody::Object(_), Some(DraftBody::Interface(_))) => {
-                    implementors.get_mut(index(interface)).into_iter().for_each(|list| list.push(TypeId(id)));
+                    if let Some(list) = implementors.get_mut(interface.index()) {
+                        list.push(TypeId(id));
+                    }
                 }
                 (_, Some(DraftBody::Interface(_)) | None) => {}
                 (_, Some(other)) => {
@@ -198,7 +196,7 @@ impl Linker<'_> {
             self.problems.undefined(reference.at, &reference.name, self.names);
             return None;
         };
-        if !self.types.get(index(id)).is_some_and(|ty| fits(&ty.body)) {
+        if !self.types.get(id.index()).is_some_and(|ty| fits(&ty.body)) {
             self.problems.add(reference.at, format!("`{name}` is {what}"));
             return None;
         }
@@ -218,7 +216,7 @@ impl Linker<'_> {
             self.problems.undefined(member.at, &member.name, self.names);
             return None;
         };
-        let body = self.types.get(index(id)).map(|ty| &ty.body);
+        let body = self.types.get(id.index()).map(|ty| &ty.body);
         if matches!(body, Some(DraftBody::Object(_))) {
             return Some(id);
         }

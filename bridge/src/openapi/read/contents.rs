@@ -58,7 +58,7 @@ impl<'d> DocumentReader<'d> {
         let sources = source.and_then(Value::as_object);
         for (key, source) in sources.into_iter().flatten().filter(|(key, _)| !key.starts_with("x-")) {
             let Some(status) = status(key) else {
-                self.warn(&format!("`{}` is no status of an answer; left out", shown(key)));
+                self.warn(&format!("`{}` is not the status of an answer; left out", shown(key)));
                 continue;
             };
             if responses.iter().any(|response| response.status == status) {
@@ -101,7 +101,7 @@ impl<'d> DocumentReader<'d> {
 }
 
 /// The reason why an operation is skipped that would repeat too much.
-pub(super) const TOO_MUCH: &str = "the document unfolds to too much before it";
+pub(super) const TOO_MUCH: &str = "the document expands to too much before it";
 
 /// Computes the cost of looking through the names of media types, counted in schemas: many may refer to one body.
 fn names_cost(contents: &Members) -> usize {

@@ -10,10 +10,7 @@ pub(super) fn foreign(text: &str) -> Option<&'static str> {
         ("<", "XML, such as WSDL or WADL; convert it to OpenAPI first"),
         ("#%raml", "RAML; convert it to OpenAPI first"),
         ("format: 1a", "an API Blueprint; convert it to OpenAPI first"),
-        (
-            "syntax = \"proto",
-            "a description of gRPC messages; bring the OpenAPI document of its HTTP gateway",
-        ),
+        ("syntax = \"proto", "a description of gRPC messages; use the OpenAPI document of its HTTP gateway"),
     ];
     let head: String = text.trim_start().chars().take(64).collect::<String>().to_lowercase();
     if let Some((_, what)) = TELLING.iter().find(|(beginning, _)| head.starts_with(beginning)) {

@@ -133,7 +133,7 @@ impl<'d> DocumentReader<'d> {
         let body = self.body(method, source.get("requestBody"))?;
         let responses = self.responses(source.get("responses"));
         if !array(source, "servers").is_empty() || !array(item, "servers").is_empty() {
-            self.warn("it names a server of its own; the service's address is used");
+            self.warn("it names its own server; the service's address is used");
         }
         let or_of_item =
             |key| Some(text(source, key)).filter(|text| !text.is_empty()).unwrap_or_else(|| text(item, key));

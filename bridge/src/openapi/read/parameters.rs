@@ -39,7 +39,7 @@ impl<'d> DocumentReader<'d> {
         for source in self.declared(of_path, of_operation)? {
             if is_injected(source, security) {
                 let name = shown(&text(source, "name"));
-                self.warn(&format!("the parameter `{name}` is the owner's key, which the owner's node adds"));
+                self.warn(&format!("the parameter `{name}` is the owner's key; the owner's node adds it"));
                 continue;
             }
             parameters.extend(self.parameter(source)?);
@@ -104,8 +104,11 @@ impl<'d> DocumentReader<'d> {
                 );
             }
             other => {
-                let what =
-                    format!("the parameter `{}` is in `{}`, which is no place", shown(&name), shown(other));
+                let what = format!(
+                    "the parameter `{}` is in `{}`, which is not a valid place",
+                    shown(&name),
+                    shown(other)
+                );
                 return self.undeliverable(required, &what);
             }
         };

@@ -16,7 +16,7 @@ pub(super) struct Document<'d> {
 /// A reference that leads nowhere.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum RefProblem {
-    #[error("`{0}` refers to another document; put what it means into this one")]
+    #[error("`{0}` refers to another document; copy that part into this one")]
     External(String),
     #[error("`{0}` refers to something this document does not have")]
     Dangling(String),

@@ -115,7 +115,7 @@ impl<'d> DocumentReader<'d> {
     /// Counts one schema, and one call; whether it may be read.
     pub(super) fn enter(&mut self) -> bool {
         if self.schemas.depth >= DEPTH_MAX {
-            self.warn("`allOf` is nested too deeply; what lies below is taken as any JSON");
+            self.warn("`allOf` is nested too deeply; the parts below it are taken as any JSON");
             return false;
         }
         if !self.spend(1) {

@@ -51,11 +51,11 @@ impl<'d> DocumentReader<'d> {
             "datetime" => (Shape::String(string_bounds(members, "date-time".into())), "string"),
             "any" => (Shape::Any, "any JSON"),
             _ => {
-                self.warn(&format!("`{}` is no type; taken as any JSON", shown(kind)));
+                self.warn(&format!("`{}` is not a type; taken as any JSON", shown(kind)));
                 return Shape::Any;
             }
         };
-        let what = format!("`{kind}` is no type of JSON Schema; taken as {meant}");
+        let what = format!("`{kind}` is not a type of JSON Schema; taken as {meant}");
         self.report.repaired.add(&self.place, what);
         shape
     }

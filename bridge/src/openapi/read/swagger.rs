@@ -93,7 +93,7 @@ fn servers(root: &Value, report: &mut Report) -> Value {
     schemes.sort_unstable_by(|a, b| b.cmp(a));
     schemes.dedup();
     if schemes.is_empty() {
-        report.repaired.add("schemes", "the document names no scheme for its host; https is assumed");
+        report.repaired.add("schemes", "the document has no scheme for its host; https is assumed");
         schemes.push("https");
     }
     schemes.iter().map(|scheme| json!({ "url": format!("{scheme}://{host}{base}") })).collect()
@@ -117,7 +117,7 @@ fn path_item(
         let others: Vec<_> = others.take_while(|part| copies.take(part.bytes())).cloned().collect();
         parts.extend(others);
         if copies.are_spent() {
-            report.warnings.add(pointer, "what is shared unfolds to too much; some of it is left out");
+            report.warnings.add(pointer, "the shared parts expand to too much; some are left out");
         }
         let consumes = Some(media_types(operation, "consumes")).filter(|types| !types.is_empty());
         if let Some(body) = body(parts, consumes.as_ref().unwrap_or(&defaults.consumes)) {

@@ -125,10 +125,10 @@ fn in_our_words(error: &str) -> String {
         return format!("nested more than {DOCUMENT_DEPTH_MAX} levels deep");
     }
     if error.contains("alias replay") {
-        return "its aliases unfold to more than can be read; write the values out".to_owned();
+        return "its aliases expand to more than can be read; write the values out".to_owned();
     }
     if error.contains("budget") {
-        return "larger than can be read; leave out what is not sold".to_owned();
+        return "larger than can be read; remove operations that you do not sell".to_owned();
     }
     format!("not valid YAML: {error}")
 }
@@ -176,7 +176,7 @@ impl Tally {
     fn count_text<E: Error>(&self, text: &str) -> Result<(), E> {
         let left = self.text_left.get().checked_sub(text.len());
         let too_much =
-            || E::custom(format_args!("its texts unfold to more than {DOCUMENT_TEXT_BYTES_MAX} bytes"));
+            || E::custom(format_args!("its texts expand to more than {DOCUMENT_TEXT_BYTES_MAX} bytes"));
         self.text_left.set(left.ok_or_else(too_much)?);
         Ok(())
     }

@@ -56,7 +56,7 @@ impl DocumentReader<'_> {
             match scheme(source) {
                 Some(scheme) if !schemes.contains(&scheme) => schemes.push(scheme),
                 Some(_) => {}
-                None => self.report.warnings.add(place, "it is of no kind that is known; left out"),
+                None => self.report.warnings.add(place, "its kind is not known; left out"),
             }
         }
         schemes

@@ -44,7 +44,10 @@ impl DocumentVersion {
     /// The version that a document names, or that its parts betray.
     pub(super) fn of(root: &Value) -> Result<Self, ReadError> {
         let Some(members) = root.as_object() else {
-            return Err(ReadError::new(FORMAT, "the document is not an object, so it is no API description"));
+            return Err(ReadError::new(
+                FORMAT,
+                "the document is not an object, so it is not an API description",
+            ));
         };
         let named = |key| members.get(key).and_then(scalar).map(|text| shown(text.trim()));
         match (named("openapi"), named("swagger")) {
@@ -96,20 +99,20 @@ impl DocumentVersion {
     /// Says what is odd about the version itself.
     pub(super) fn note_oddities(&self, root: &Value, report: &mut Report) {
         if self.text.is_empty() {
-            report.repaired.add("document", format!("it names no version; read as {self}"));
+            report.repaired.add("document", format!("it has no version; read as {self}"));
         }
         let written = root.get("openapi").or_else(|| root.get("swagger"));
         if written.is_some_and(Value::is_number) {
             report.repaired.add("document", "the version is a number; read as text");
         }
         if self.family == Family::OpenApi31 && !self.text.starts_with("3.1") {
-            report.warnings.add("document", format!("{self} is newer than what is known here; read as 3.1"));
+            report.warnings.add("document", format!("{self} is newer than the known versions; read as 3.1"));
         }
     }
 }
 
 fn unknown_version(name: &str, text: &str) -> ReadError {
-    let what = format!("{name} {text} is not read here; convert it to OpenAPI 3.0 or 3.1");
+    let what = format!("{name} {text} cannot be read; convert it to OpenAPI 3.0 or 3.1");
     ReadError::new(FORMAT, what)
 }
 
@@ -118,7 +121,7 @@ fn something_else(members: &Members) -> ReadError {
     let has = |key: &str| members.contains_key(key);
     let inner = |key: &str, inner: &str| members.get(key).and_then(|value| value.get(inner)).is_some();
     let seems = if has("asyncapi") {
-        "an AsyncAPI document, which describes messages; bring the OpenAPI document of the HTTP part"
+        "an AsyncAPI document, which describes messages; use the OpenAPI document of the HTTP part"
     } else if inner("info", "_postman_id") || (has("item") && has("info")) {
         "a Postman collection; convert it to OpenAPI first"
     } else if has("swaggerVersion") {
@@ -126,7 +129,7 @@ fn something_else(members: &Members) -> ReadError {
     } else if has("__schema") || inner("data", "__schema") {
         "a GraphQL introspection result; register it as GraphQL"
     } else if inner("log", "entries") {
-        "a HAR recording of a browser; bring the OpenAPI document of the service"
+        "a HAR recording of a browser; use the OpenAPI document of the service"
     } else if has("resources") && has("_type") {
         "an Insomnia export; convert it to OpenAPI first"
     } else if has("$schema") || (has("type") && has("properties")) {
@@ -134,13 +137,14 @@ fn something_else(members: &Members) -> ReadError {
     } else if has("errors") || has("error") || has("detail") {
         "an error answer of a server, not its description"
     } else {
-        "none that is known: neither `openapi`, nor `swagger`, nor `paths` is at its top level"
+        "of no known kind: neither `openapi`, nor `swagger`, nor `paths` is at its top level"
     };
     ReadError::new(FORMAT, format!("the document is not an OpenAPI document. It seems to be {seems}"))
 }
 
-/// See [`super::looks_like_openapi`].
-pub(super) fn looks_like_openapi(bytes: &[u8]) -> bool {
+/// Returns whether bytes look like OpenAPI or Swagger, judged by their beginning and cheap enough for every answer of a
+/// scanned server.
+pub fn looks_like_openapi(bytes: &[u8]) -> bool {
     /// Some generators write `paths` or a long `info` first.
     const LOOKED_AT_BYTES: usize = 64 * 1024;
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);

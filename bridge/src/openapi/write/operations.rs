@@ -218,8 +218,7 @@ impl<'a, 'd> Operations<'a, 'd> {
         }
         if !declared.iter().any(|response| response.status.is_success() || response.status == Status::Default)
         {
-            let undeclared =
-                json!({ "description": "The service's answer, of which it tells nothing more." });
+            let undeclared = json!({ "description": "The service's answer, without a further description." });
             responses.insert(Status::Class(2), undeclared);
         }
         self.add_made_up_example(index, operation, &mut responses);
@@ -338,7 +337,7 @@ fn describe(operation: &Operation, price: Option<&str>) -> String {
         ));
     }
     if operation.any_params {
-        paragraphs.push("Query parameters that are not listed here are passed on as they are.".into());
+        paragraphs.push("Query parameters that are not listed here are passed on unchanged.".into());
     }
     if let Some(price) = price {
         paragraphs.push(format!("A call costs {price} USDC; a call that fails costs nothing."));
@@ -386,7 +385,7 @@ const fn reason(status: Status) -> &'static str {
         Status::Code(200) => "OK",
         Status::Code(201) => "Created",
         Status::Code(202) => "Accepted",
-        Status::Code(204) => "Done, with nothing to say",
+        Status::Code(204) => "Done, without content",
         Status::Code(200..=299) | Status::Class(2) => "Success",
         Status::Code(300..=399) | Status::Class(3) => "Elsewhere",
         Status::Code(400) => "The request is wrong",

@@ -33,7 +33,7 @@ pub(super) const UNAUTHORIZED: Failure =
 /// The forms of all failures, for an answer that stands for many statuses.
 pub(super) const ANY_FAILURE: [Failure; 2] = [
     failure(0, "", "The network's own answer; `detail` says what was wrong."),
-    plain(0, "", "The same in plain words, when the request could not be read."),
+    plain(0, "", "The same in plain words, if the request could not be read."),
 ];
 
 /// By status.
@@ -41,30 +41,35 @@ pub(super) const FAILURES: [Failure; 12] = [
     failure(
         400,
         "BadRequest",
-        "A parameter or the body is not as described here; `detail` names it. Not charged.",
+        "A parameter or the body does not match the description; `detail` names it. Not charged.",
     ),
     failure(
         402,
         "PaymentRequired",
-        "The call was not paid: limits or funds of the caller's node. Not charged.",
+        "The caller's node did not pay because of its limits or funds. Not charged.",
     ),
     failure(404, "NotFound", "The service or what was asked for does not exist."),
     failure(409, "Conflict", "The price has changed, or the call id was used for another call."),
-    failure(413, "ContentTooLarge", "The call is larger than may be passed on. Not charged."),
+    failure(413, "ContentTooLarge", "The call is larger than allowed. Not charged."),
     plain(
         414,
         "UriTooLong",
-        "The address is longer than is read; `POST /internal/call` takes more. Not charged.",
+        "The address is too long; `POST /internal/call` accepts longer ones. Not charged.",
     ),
     failure(429, "TooManyRequests", "Too many calls; `Retry-After` says when to try again. Not charged."),
-    plain(431, "HeadersTooLarge", "There are more or longer headers than are read. Not charged."),
-    failure(500, "InternalError", "The node failed; repeated with the same call id, a call is charged once."),
+    plain(431, "HeadersTooLarge", "There are too many headers, or they are too long. Not charged."),
+    failure(
+        500,
+        "InternalError",
+        "The node failed. If you repeat the call with the same call id, it is charged once.",
+    ),
     failure(502, "BadGateway", "The owner's node or the service behind it failed."),
-    failure(503, "Unavailable", "The caller's node cannot buy at the moment; `next` says what helps."),
+    failure(503, "Unavailable", "The caller's node cannot buy at the moment; `next` says what to do."),
     failure(
         504,
         "GatewayTimeout",
-        "No answer in time, or its end is not known yet; repeated with the same call id, a call is charged once.",
+        "No answer in time, or the result is not known yet. If you repeat the call with the same call id, it is \
+         charged once.",
     ),
 ];
 
@@ -76,19 +81,19 @@ pub(super) fn schema(version: Version) -> Value {
     };
     let mut schema = json!({
         "type": "object",
-        "description": "What the network answers when the answer is not the service's.",
+        "description": "The network's answer when the service gives none.",
         "required": ["type", "title", "status"],
         "properties": {
             "type": { "type": "string", "description": "Such as `urn:farthing:problem:bad-parameter`." },
             "title": { "type": "string" },
             "status": { "type": "integer" },
-            "detail": { "type": "string", "description": "What was wrong in this very call." },
-            "next": { "type": "string", "description": "What to do." },
+            "detail": { "type": "string", "description": "The problem with this call." },
+            "next": { "type": "string", "description": "The next step." },
             "charged": charged,
             "call_id": { "type": "string" },
         },
     });
     schema["properties"]["charged"]["description"] =
-        "Whether the call cost anything; null while that is not known.".into();
+        "True if the call was charged; null while this is not known.".into();
     schema
 }

@@ -55,7 +55,7 @@ fn a_check_that_cannot_be_paid_for_ends_with_one_problem() {
     let choices: Vec<_> = (0..4_000).map(|n| format!("choice {n}")).collect();
     let (_, told) =
         taken(&list(&json!({ "shape": "any", "choices": choices })), &json!(vec!["choice 3999"; 100_000]));
-    assert_eq!(told.matches("too intricate").count(), 1, "{told}");
+    assert_eq!(told.matches("too complex").count(), 1, "{told}");
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn a_check_that_has_taken_all_it_may_says_so() {
         checker.finish()
     };
     assert!(checker(CHECKS_MAX - 1).is_ok());
-    assert_eq!(checker(CHECKS_MAX).unwrap_err()[0].to_string(), "the call is too intricate to be checked");
+    assert_eq!(checker(CHECKS_MAX).unwrap_err()[0].to_string(), "the call is too complex to check");
 }
 
 #[test]
@@ -220,5 +220,5 @@ fn an_item_that_could_not_be_looked_at_is_not_called_wrong() {
     let item = json!({ "m0": 1, "m1": 1, "m2": 1, "kind": 199 });
     let items = json!({ "shape": { "oneOf": { "variants": variants } } });
     let (taken, told) = taken(&list(&items), &json!(vec![item; 20_000]));
-    assert!(taken == CHECKS_MAX && told.contains("too intricate") && !told.contains("expected"), "{told}");
+    assert!(taken == CHECKS_MAX && told.contains("too complex") && !told.contains("expected"), "{told}");
 }

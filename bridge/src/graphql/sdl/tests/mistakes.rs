@@ -18,13 +18,16 @@ fn mistakes_are_told_where_they_are() {
         ("type Query { a: Int } hello", "line 1, column 23: `hello` is not allowed here; expected the end"),
         (
             "hello type Query { a: Int }",
-            "line 1, column 1: `hello` is no definition; expected `type`, `input`, `enum` or the like",
+            "line 1, column 1: `hello` is not a definition; expected for example `type`, `input` or `enum`",
         ),
         (
             "query { a }",
-            "line 1, column 1: `query` begins a request, not a schema; bring the schema that the server publishes",
+            "line 1, column 1: `query` begins a request, not a schema; use the schema that the server publishes",
         ),
-        ("{ a }", "line 1, column 1: `{` is no definition; expected `type`, `input`, `enum` or the like"),
+        (
+            "{ a }",
+            "line 1, column 1: `{` is not a definition; expected for example `type`, `input` or `enum`",
+        ),
         (
             "\"text\" \"text\" type Query { a: Int }",
             "line 1, column 1: a description is not followed by a definition",

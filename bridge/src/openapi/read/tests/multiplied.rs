@@ -94,7 +94,7 @@ fn a_path_item_that_many_refer_to_is_read_while_there_is_room() {
         &json!({ "items": { "I": shared } }),
     ));
     assert!((10..=room_for(2_000_000)).contains(&reading.report.bridged), "{}", reading.report.bridged);
-    assert!(says(&reading.report.skipped, "unfolds to too much"));
+    assert!(says(&reading.report.skipped, "expands to too much"));
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn a_long_text_of_a_shared_parameter_is_copied_while_there_is_room() {
     let (document, report) = rewritten(paths.into(), json!({ "parameters": shared }));
     let bytes = document.to_string().len();
     assert!((30_000_000..DOCUMENT_TEXT_BYTES_MAX + 2_000_000).contains(&bytes), "{bytes}");
-    assert!(says(&report.warnings, "unfolds to too much"));
+    assert!(says(&report.warnings, "expand to too much"));
 }
 
 #[test]

@@ -117,11 +117,11 @@ fn words_that_are_no_types_are_understood_or_told() {
     for (kind, shape) in [("int", "integer"), ("float", "number"), ("bool", "boolean"), ("date", "string")] {
         let (read, reading) = schema_in("3.0.0", &json!({ "type": kind }), &json!({}));
         assert!(neutral(&read)["shape"].to_string().contains(shape), "{kind}");
-        assert!(says(&reading.report.repaired, &format!("`{kind}` is no type")));
+        assert!(says(&reading.report.repaired, &format!("`{kind}` is not a type")));
     }
     let (read, reading) = schema_in("3.0.0", &json!({ "type": "banana" }), &json!({}));
     assert_eq!(read, Schema::default());
-    assert!(says(&reading.report.warnings, "`banana` is no type; taken as any JSON"));
+    assert!(says(&reading.report.warnings, "`banana` is not a type; taken as any JSON"));
 }
 
 #[test]

@@ -96,11 +96,11 @@ fn alias_bombs_are_refused() {
         let ten = vec![format!("*a{before}"); 10].join(", ");
         text.push_str(&format!("a{i}: &a{i} [{ten}]\n"));
     }
-    assert!(error(&text).contains("its aliases unfold"), "{}", error(&text));
+    assert!(error(&text).contains("its aliases expand"), "{}", error(&text));
     let long = "x".repeat(100_000);
     let many = "  - *long\n".repeat(1_000);
     let refused = error(&format!("long: &long {long}\nlist:\n{many}"));
-    assert!(refused.contains("texts unfold"), "{refused}");
+    assert!(refused.contains("texts expand"), "{refused}");
     assert!(error("a: &a [*a]\n").contains("not valid YAML"));
 }
 
