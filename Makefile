@@ -25,44 +25,48 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: demo
-demo: anvil build ## Buy earthquake data from another node, paid per call, settled on a local chain; takes no configuration
+demo: anvil build ## Buy earthquake data from another node, pay per call, settle on a local chain; no configuration needed
 	"$(programs)/farthing" testnet demo --report target/demo/report.json
 
 .PHONY: testnet
-testnet: anvil build ## The same nodes, kept running, with commands to paste; Ctrl-C ends it
+testnet: anvil build ## Keep the nodes of the demo running, with commands to paste; stop with Ctrl-C
 	"$(programs)/farthing" testnet up
 
 .PHONY: test
 # Whole nodes wait more than they work: for blocks, for each other, for the two minutes that a doubt has to last. So more of them
 # run than there are cores, and compilers beside them.
-test: node-deps tools-deps sdk-deps ## All tests: pure rules, adapters, contracts on a real chain, whole nodes
+test: node-deps tools-deps sdk-deps ## Run all tests: pure rules, adapters, contracts on a real chain, whole nodes
 	cargo build --workspace --all-targets --locked
 	export RUST_TEST_THREADS="$${RUST_TEST_THREADS:-$$(($$(nproc) + 2))}"; \
 	cargo test --workspace --locked --no-run --message-format=json-render-diagnostics | \
 		node tests/suites.mjs "cargo test --workspace --locked --doc"
 
+.PHONY: mutants
+mutants: node-deps tools-deps sdk-deps ## Break the lines that keep promises, and check that a test fails for each; takes hours; GROUP=A1 runs one group
+	tests/mutants/run.py $(if $(GROUP),--group "$(GROUP)")
+
 .PHONY: nat-test
-nat-test: anvil ## The NAT laboratory alone: whole nodes behind routers in network namespaces; three minutes, as root
+nat-test: anvil ## Run only the NAT laboratory: whole nodes behind routers in network namespaces; three minutes, needs root
 	cargo build --workspace --all-targets --locked
 	cargo test --workspace --test nat --locked
 
 .PHONY: browser-test
-browser-test: anvil tools-deps build ## The console in chromium alone: every page judged by axe-core; pictures in target/screenshots
+browser-test: anvil tools-deps build ## Run only the tests of the console in Chromium: axe-core checks every page; pictures in target/screenshots
 	PICTURES=1 cargo test --workspace --test browser --locked
 
 .PHONY: sdk-test
-sdk-test: anvil sdk-deps build ## Client code in every language: compiled strictly, and run against paid calls
+sdk-test: anvil sdk-deps build ## Test client code in every language: compile it strictly and make paid calls
 	cargo test --workspace --test sdk --locked
 
 .PHONY: check
-check: lint check-files ## Formatting, lints, licences and banned dependencies, shell syntax, the hardening of the systemd unit
+check: lint check-files ## Check formatting, lints, licences and banned dependencies, shell syntax, the hardening of the systemd unit
 
 .PHONY: lint
 lint:
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
 .PHONY: check-files
-check-files: ## What `make check` checks without compiling anything
+check-files: ## Run the checks of `make check` that compile nothing
 	cargo fmt --all --check
 	@if command -v cargo-deny >/dev/null; then \
 		cargo deny --locked check licenses bans sources; \
@@ -77,15 +81,19 @@ check-files: ## What `make check` checks without compiling anything
 	fi
 
 .PHONY: bench
-bench: anvil build-optimised ## Measure paid calls beside direct ones and two TLS proxies, the bridge, search, pages and idle traffic; writes target/bench/report.json
+bench: anvil build-optimised ## Measure paid calls, direct calls and calls through two TLS proxies, the bridge, search, pages and idle traffic; writes target/bench/report.json
 	"$(optimised)/farthing-bench"
 	"$(optimised)/farthing-pages"
 	"$(optimised)/farthing-simulate" catalog --listings 20000 --searches 300
 	"$(optimised)/farthing-simulate" idle
 	cargo bench --locked -p farthing-bridge -p farthing-sdk
 
+.PHONY: lab
+lab: anvil build ## Measure relayed and punched calls, and idle nodes, in the NAT laboratory; half an hour, needs root; writes target/lab/report.json
+	"$(programs)/farthing-lab"
+
 .PHONY: profile
-profile: anvil build-optimised ## What the processor works for while 64 callers buy, by parts of the program; needs perf
+profile: anvil build-optimised ## Show processor time by part of the program while 64 callers buy; needs perf
 	"$(optimised)/farthing-bench" profile
 
 .PHONY: build-optimised
@@ -100,7 +108,7 @@ anvil_program = $${FARTHING_ANVIL:-$$(command -v anvil || echo tests/contracts/n
 image_build = DOCKER_BUILDKIT=1 docker build --file deploy/Dockerfile
 define can_build_images
 	@[[ "$$(docker version --format '{{.Client.Version}}' 2>/dev/null | cut -d. -f1)" -lt 23 ]] || docker buildx version >/dev/null 2>&1 || { \
-		printf '\n  This docker cannot build images: its buildx component is missing. Install it (Debian: apt-get install\n  docker-buildx, elsewhere docker-buildx-plugin), or take programs that are built here: make compose-up PREBUILT=1\n\n' >&2; \
+		printf '\n  This docker cannot build images: its buildx component is missing. Install it (Debian: apt-get install\n  docker-buildx, elsewhere docker-buildx-plugin), or use programs that are built here: make compose-up PREBUILT=1\n\n' >&2; \
 		exit 1; \
 	}
 endef
@@ -108,7 +116,7 @@ testnet_compose = $$(docker compose version >/dev/null 2>&1 && echo docker compo
 	--project-name farthing-testnet --file deploy/compose.testnet.yaml
 
 .PHONY: image
-image: ## Build the container image `farthing`; docker's build arguments choose other bases: IMAGE_ARGS=…
+image: ## Build the container image `farthing`; choose other base images with docker's build arguments: IMAGE_ARGS=…
 	$(can_build_images)
 	$(image_build) $(IMAGE_ARGS) --tag farthing .
 
@@ -126,46 +134,53 @@ BYTES_MAX ?= 50000000
 BASE_IMAGE ?= $(shell sed -n 's/^ARG BASE_IMAGE=//p' deploy/Dockerfile)
 
 .PHONY: dist
-dist: ## Pack a release into target/dist: archive, .deb, bill of materials, checksums, and an image where docker answers; TARGET=aarch64-unknown-linux-gnu
+dist: ## Pack a release into target/dist: archive, .deb, bill of materials, checksums, and an image if docker runs; TARGET=aarch64-unknown-linux-gnu
 	@target="$${TARGET:-$$(rustc -vV | sed -n 's/^host: //p')}"; base=(); \
 	if docker version >/dev/null 2>&1; then \
 		base=(--base "$(BASE_IMAGE)"); \
 	else \
-		printf '\n  SKIPPED: the container image, because no docker answers.\n\n' >&2; \
+		printf '\n  SKIPPED: the container image, because docker does not run.\n\n' >&2; \
 	fi; \
 	programs="$$(FARTHING_COMMIT="$$(git rev-parse --short HEAD)" TARGET="$$target" deploy/build.sh farthing)"; \
 	BYTES_MAX="$(BYTES_MAX)" deploy/dist.sh "$${base[@]}" "$$target" "$$programs/farthing" target/dist
 
 .PHONY: dist-test
-dist-test: tools-deps build ## The files of a release, made of the development build and installed, used, removed in a clean Debian; needs root with debootstrap
+dist-test: tools-deps build ## Test the files of a release: build them from the development build, then install, use and remove them in a clean Debian; needs root and debootstrap
 	deploy/test/dist-test.sh "$(programs)"
 
 .PHONY: arm64-test
-arm64-test: anvil ## An arm64 node, built here and run by qemu, sells and buys; the first time it takes as long as a build of everything
+arm64-test: anvil ## Test an arm64 node that is built here and runs in qemu: it sells and buys; the first run takes as long as a full build
 	cargo build --workspace --all-targets --locked
 	deploy/test/arm64-test.sh
 
 .PHONY: compose-up
-compose-up: $(if $(PREBUILT),images-prebuilt,images) ## Start a network of five nodes with a chain of its own in containers; PREBUILT=1 needs no registry
+compose-up: $(if $(PREBUILT),images-prebuilt,images) ## Start a network of five nodes with its own chain in containers; PREBUILT=1 needs no registry
 	$(testnet_compose) up --detach
 	@until $(testnet_compose) exec -T setup farthing testnet prepare --check; do sleep 2; done
 	$(testnet_compose) logs --no-color setup
 
 .PHONY: compose-down
-compose-down: ## Stop that network and forget it, wallets and all
+compose-down: ## Stop that network and delete it, with its wallets
 	$(testnet_compose) down --volumes
 
 .PHONY: compose-test
-compose-test: anvil build ## The same network built, bought from, killed, restarted; needs docker or root with dockerd, and no network
+compose-test: anvil build ## Test that network: build it, buy from it, kill it, restart it; needs docker, or root with dockerd; works offline
 	deploy/test/compose-test.sh "$(programs)" "$(anvil_program)"
 
 .PHONY: simulate
-simulate: anvil ## A network of 1,000 nodes and a catalog of 100,000 listings; writes target/simulate/report.json
+simulate: anvil ## Simulate the directory of 10,000 nodes in virtual time, a network of 1,000 nodes, and a catalog of 100,000 listings; writes target/simulate/report.json
 	cargo build --workspace --bins --locked
+	"$(programs)/farthing-simulate" directory
 	"$(programs)/farthing-simulate" catalog
 	"$(programs)/farthing-simulate" node
 	"$(programs)/farthing-simulate" news
 	"$(programs)/farthing-simulate" network
+
+# N inputs for each of TARGETS, or for all targets, from number SEED on, for SECONDS each at most.
+.PHONY: fuzz
+fuzz: build ## Give everything that reads strangers' bytes N broken inputs, a million unless said; SEED=, SECONDS= and TARGETS= choose others
+	"$(programs)/farthing-fuzz" --inputs "$(or $(N),1000000)" --seed "$(or $(SEED),0)" \
+		$(if $(SECONDS),--seconds "$(SECONDS)") $(TARGETS)
 
 .PHONY: contracts
 contracts: node-deps ## Compile the contracts and write their artifacts into protocol/contracts
@@ -180,7 +195,7 @@ $(npm_installed): tests/contracts/package.json tests/contracts/package-lock.json
 	touch $@
 
 .PHONY: tools-deps
-tools-deps: $(tools_from_npm) $(tools_from_pypi) ## Install other people's validators, pinned, into tests/tools
+tools-deps: $(tools_from_npm) $(tools_from_pypi) ## Install pinned validators of other projects into tests/tools
 
 $(tools_from_npm): tests/tools/package.json tests/tools/package-lock.json tests/tools/.npmrc
 	npm ci --prefer-offline --prefix tests/tools
@@ -205,7 +220,7 @@ $(tools_from_pypi): tests/tools/requirements.txt
 	$(call install_from_pypi,tests/tools,tests by tools from PyPI)
 
 .PHONY: sdk-deps
-sdk-deps: $(sdk_from_npm) $(sdk_from_pypi) ## Install compilers of the languages of client code, pinned, into tests/sdk
+sdk-deps: $(sdk_from_npm) $(sdk_from_pypi) ## Install pinned compilers for the languages of client code into tests/sdk
 
 $(sdk_from_npm): tests/sdk/package.json tests/sdk/package-lock.json tests/sdk/.npmrc
 	npm ci --prefer-offline --prefix tests/sdk

@@ -18,7 +18,7 @@ import { text } from "node:stream/consumers";
 
 // Compilers, parsers and simulations: they keep every core busy, and nothing in them has to be quick. The one that takes
 // longest begins first, here and below.
-const COMPUTE = ["sdk", "tools", "simulation", "ledger"];
+const COMPUTE = ["sdk", "tools", "simulation", "known_and_broken", "ledger"];
 // Whole nodes, which wait for blocks and for each other. What is not named here comes last.
 const WAIT = ["paid_calls", "hostile", "browser", "console", "nat", "chain", "contracts"];
 

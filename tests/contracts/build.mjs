@@ -57,7 +57,7 @@ function compile(solc) {
   const input = { language: "Solidity", sources, settings: { ...settings, outputSelection } };
   const output = JSON.parse(solc.compile(JSON.stringify(input)));
   const complaints = (output.errors ?? []).map((error) => error.formattedMessage);
-  if (complaints.length > 0) throw new Error(`solc is not content:\n${complaints.join("\n")}`);
+  if (complaints.length > 0) throw new Error(`solc reports problems:\n${complaints.join("\n")}`);
   return output.contracts;
 }
 

@@ -15,7 +15,7 @@ const unknown = Object.entries(packages).filter(
 if (unknown.length > 0) {
   console.error(
     `package-lock.json has no checksum for ${unknown.map(([name]) => name.replace("node_modules/", "")).join(", ")}, ` +
-      "so nothing was installed. Put an anvil that you trust on the PATH, or write the checksum down.",
+      "so nothing was installed. Put an anvil that you trust on the PATH, or add the checksum to package-lock.json.",
   );
   process.exit(1);
 }

@@ -124,6 +124,18 @@ pub async fn until_at_rest(nodes: &[&NodeProcess]) -> Result<()> {
     Ok(())
 }
 
+/// Waits until a node sees all of its channels closed.
+///
+/// # Errors
+/// When one stays open.
+pub async fn until_closed(node: &NodeProcess) -> Result<()> {
+    eventually("the channels are closed", async || {
+        let channels = node.control().ask(endpoint::Channels).await?;
+        Ok(channels.iter().all(|channel| channel.state.is_closed()))
+    })
+    .await
+}
+
 /// The end of a test with a demonstration: the books of its three nodes agree, and it stops.
 ///
 /// # Errors

@@ -128,14 +128,14 @@ pub async fn back_up(node: &NodeProcess, folder: &Path) -> Result<()> {
     farthing(node, &create).await?.ends_with(0).map(drop)
 }
 
-/// The owner is lost, and made again from the backup in that folder, at the same address.
+/// The owner is lost, and made again from the backup in that folder, with the settings that it had.
 ///
 /// # Errors
 /// When it is not restored, or does not start.
-pub async fn restore_owner(world: &mut World, folder: &Path, listen: Vec<(String, String)>) -> Result<()> {
+pub async fn restore_owner(world: &mut World, folder: &Path) -> Result<()> {
     world.owner.kill().await?;
     let mut options = NodeOptions::new(restore(folder).await?);
-    options.settings = [setting("settlement.channel_min", "0.000001"), listen].concat();
+    options.settings = world.owner.settings().to_vec();
     world.owner = NodeProcess::start(&world.chain, options).await?;
     world.owner.wait_until_ready().await
 }

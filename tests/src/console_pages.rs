@@ -14,6 +14,7 @@ const NO_PAGES: &[&str] = &[
     "/panel/enter",
     "/panel/catalog/{id}/openapi.json",
     "/panel/catalog/{id}/sandbox/answer",
+    "/panel/catalog/{id}/sandbox/preview",
     "/panel/catalog/{id}/sdk/file",
     "/panel/catalog/{id}/sdk/archive",
     "/panel/finance/history.csv",
@@ -78,6 +79,7 @@ pub async fn changeable(node: &NodeProcess) -> Result<Vec<Value>> {
         serde_json::to_value(control.ask(endpoint::ChainSettings).await?)?,
         serde_json::to_value(control.ask(endpoint::WalletBackup).await?)?,
         serde_json::to_value(control.ask(endpoint::Channels).await?)?,
+        serde_json::to_value(control.ask(endpoint::SavedRequests).await?)?,
     ];
     for value in &mut state {
         // Its server is looked at now and then.

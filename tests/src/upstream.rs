@@ -21,6 +21,7 @@ use axum::{
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
+    sync::watch,
 };
 
 /// A running server. It ends with the test's runtime.
@@ -142,4 +143,52 @@ async fn html(State(hits): Hits) -> impl IntoResponse {
 async fn redirect(State(hits): Hits) -> Redirect {
     hits.fetch_add(1, Ordering::SeqCst);
     Redirect::temporary("/ok")
+}
+
+/// A server that answers at `/held`, once its gate is open.
+#[derive(Debug)]
+pub struct Gate {
+    url: String,
+    asked: watch::Receiver<u32>,
+    is_open: watch::Sender<bool>,
+}
+
+impl Gate {
+    /// # Errors
+    /// When no port is free.
+    pub async fn start() -> Result<Self> {
+        let ((asking, asked), (is_open, opened)) = (watch::channel(0), watch::channel(false));
+        let router = Router::new().route("/held", get(held)).with_state((asking, opened));
+        let url = serve(router).await?;
+        Ok(Self { url, asked, is_open })
+    }
+
+    pub fn url(&self) -> String {
+        self.url.clone()
+    }
+
+    /// Waits until somebody has asked.
+    ///
+    /// # Errors
+    /// When the server has ended.
+    pub async fn asked(&mut self) -> Result<()> {
+        self.asked.wait_for(|asked| *asked > 0).await?;
+        Ok(())
+    }
+
+    /// Requests that arrived so far.
+    pub fn count(&self) -> u32 {
+        *self.asked.borrow()
+    }
+
+    /// Answers what waits, and everything from now on at once.
+    pub fn open(&self) {
+        self.is_open.send_replace(true);
+    }
+}
+
+async fn held(State((asking, mut opened)): State<(watch::Sender<u32>, watch::Receiver<bool>)>) -> Response {
+    asking.send_modify(|asked| *asked += 1);
+    let _ = opened.wait_for(|is_open| *is_open).await;
+    ([(header::CONTENT_TYPE, "application/json")], "{\"held\":\"no more\"}").into_response()
 }

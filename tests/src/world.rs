@@ -113,6 +113,8 @@ pub struct Setup {
     pub consumer_endpoint: Option<Arc<Liar>>,
     /// The consumer knows the owner by a line that can stall, and not by its own address.
     pub has_line: bool,
+    /// Nobody tells the consumer of the owner: the settings of both say how they meet.
+    pub are_strangers: bool,
     pub owner_build: Build,
     pub consumer_build: Build,
 }
@@ -129,6 +131,7 @@ impl Default for Setup {
             owner_endpoint: None,
             consumer_endpoint: None,
             has_line: false,
+            are_strangers: false,
             owner_build: Build::default(),
             consumer_build: Build::default(),
         }
@@ -162,7 +165,8 @@ impl World {
         let address = owner.loopback_address().await?;
         let line = if setup.has_line { Some(Line::to(&address).await?) } else { None };
         let known = line.as_ref().map_or(address, |line| line.address().to_owned());
-        let mut options = NodeOptions::new(folder.path().join("consumer")).bootstrap([known]);
+        let known = (!setup.are_strangers).then_some(known);
+        let mut options = NodeOptions::new(folder.path().join("consumer")).bootstrap(known);
         options.settings = setup.consumer_settings;
         options.arguments = setup.arguments;
         options.settings.extend(setup.consumer_endpoint.as_ref().map(before));
@@ -281,6 +285,27 @@ impl World {
         Ok(())
     }
 
+    /// Buys so many calls, one after the other, and waits until no call of the consumer is undecided.
+    ///
+    /// # Errors
+    /// When one is not answered, or stays undecided.
+    pub async fn buy(&self, calls: u64) -> Result<()> {
+        for _ in 0..calls {
+            let answer = self.get("/ok").await?;
+            ensure!(answer.status.is_success(), "{}: {:?}", answer.status, answer.body);
+        }
+        self.wait_until_decided().await
+    }
+
+    /// Returns the consumer's first channel, as a rule its only one.
+    ///
+    /// # Errors
+    /// When it has none.
+    pub async fn channel(&self) -> Result<Channel> {
+        let channels = self.consumer.control().ask(endpoint::Channels).await?;
+        channels.into_iter().next().context("the consumer has no channel")
+    }
+
     /// Waits until no call of the consumer is undecided.
     ///
     /// # Errors
@@ -325,6 +350,16 @@ impl World {
         self.ending.differing(words);
     }
 
+    /// As [`World::settle_and_check`], with a consumer that was given [`FUNDS`]: so much was charged in all.
+    ///
+    /// # Errors
+    /// The first thing that does not add up.
+    pub async fn settle_for(&self, charged: Usdc) -> Result<()> {
+        let found = self.settle_and_check(FUNDS).await?;
+        ensure!(found == charged, "{found} was charged, and not {charged}");
+        Ok(())
+    }
+
     /// Settles, closes the channel, and checks both ledgers and the chain against each other. Returns what was
     /// charged in all.
     ///
@@ -340,12 +375,7 @@ impl World {
         if let Some(channel) = open {
             let at = endpoint::CloseChannel.of(channel.id);
             let _: Channel = self.consumer.control().ask(at).await?;
-            eventually("the channel is closed", async || {
-                let channels = self.consumer.control().ask(endpoint::Channels).await?;
-                Ok(channels.iter().all(|channel| channel.state.is_closed()))
-            })
-            .await
-            .with_context(|| {
+            agreement::until_closed(&self.consumer).await.with_context(|| {
                 format!("owner's log:\n{}\nconsumer's log:\n{}", self.owner.log(), self.consumer.log())
             })?;
         }

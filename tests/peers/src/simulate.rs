@@ -1,6 +1,6 @@
 //! Many real nodes in one process, and what they do together: found wallets, traffic, news.
 //!
-//! Every node is [`farthing_network::Network`] as it is shipped, over queues instead of sockets (`/memory/<n>`).
+//! Every node is [`farthing_network::Network`] with the feature `memory`: over queues instead of sockets (`/memory/<n>`).
 //! What is not modelled: distance (a round trip takes as long as the scheduler needs), loss, and NAT. Times
 //! therefore say what the process's cores can do for all nodes together, not what one node would take.
 
@@ -16,7 +16,6 @@ pub mod network;
 pub mod news;
 pub mod options;
 pub mod population;
-pub mod report;
 pub mod traffic;
 
 /// The network that simulated nodes belong to.

@@ -141,7 +141,7 @@ async fn a_call_that_would_be_refused_says_what_the_caller_would_be_told() -> Re
         (&rest, &["POST /things", "--body", "{}"], &["name"]),
         (&rest, &["POST /things", "--body", "{"], &["not JSON"]),
         (&rest, &["/things"], &["GET /planets"]),
-        (&rest, &["GET /things", "-p", "limit=1", "-p", "limit=2"], &["twice"]),
+        (&rest, &["GET /things", "-p", "limit=1", "-p", "limit=2"], &["given more than once"]),
         (&graphql, &["GET /planets", "-p", "limit=7.0"], &["`limit`", "7.0"]),
         (&graphql, &["GET /planet"], &["missing", "`name`"]),
         (&graphql, &["GET /planets", "-p", "fields=nme"], &["name"]),
@@ -192,9 +192,11 @@ async fn the_owner_decides_what_a_custom_scalar_is() -> Result<()> {
     ensure!(number.contains("1.50") && !number.contains("\"1.50\""), "{number}");
     let string = variables("Mass=string").await?;
     ensure!(string.contains("\"1.50\""), "{string}");
-    for (form, says) in
-        [("Mas=json", "it has Mass"), ("Star=json", "it has Mass"), ("Mass=float", "json, number or string")]
-    {
+    for (form, says) in [
+        ("Mas=json", "the schema has Mass"),
+        ("Star=json", "the schema has Mass"),
+        ("Mass=float", "json, number or string"),
+    ] {
         inspect(&[&path, "--scalar", form]).await?.fails(2, &[says])?;
     }
     let (_folder, rest) = file("things.json", &things().to_string())?;
@@ -233,7 +235,7 @@ async fn a_file_is_read_up_to_its_limit() -> Result<()> {
         if fits {
             ran.ok()?
         } else {
-            ran.fails(2, &["larger than 16 MiB"])?
+            ran.fails(2, &["larger than the 16 MiB"])?
         };
     }
     Ok(())

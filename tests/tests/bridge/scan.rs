@@ -134,7 +134,7 @@ async fn everything_found_is_shown_and_the_best_is_taken() -> Result<()> {
         .route("/graphql", post(|| async { axum::Json(json!({ "errors": [{ "message": "off" }] })) }));
     let url = serve(router).await?;
     let ran = inspect(&[&url]).await?.ok()?;
-    ensure!(ran.out.contains("Things 1.2") && ran.err.contains("3 descriptions were found"), "{ran:?}");
+    ensure!(ran.out.contains("Things 1.2") && ran.err.contains("Found 3 descriptions"), "{ran:?}");
     ensure!(ran.err.contains("/openapi.json") && ran.err.contains("/schema.graphql"), "{}", ran.err);
     let (_, report) = found(&url).await?;
     let titles: Vec<_> =
@@ -219,7 +219,7 @@ async fn the_owners_key_opens_a_closed_server_and_is_never_shown() -> Result<()>
         if key { axum::Json(things()).into_response() } else { StatusCode::FORBIDDEN.into_response() }
     });
     let url = format!("{}/openapi.json", serve(Router::new().route("/openapi.json", closed)).await?);
-    inspect(&[&url]).await?.fails(4, &["wants to know who asks"])?;
+    inspect(&[&url]).await?.fails(4, &["requires authentication"])?;
     let (_folder, key) = crate::support::file("key", "very-secret\n")?;
     let ran = inspect(&[&url, "-H", &format!("X-Things-Key=@{key}")]).await?.ok()?;
     ensure!(ran.out.contains("Things 1.2") && !format!("{ran:?}").contains("very-secret"), "{ran:?}");

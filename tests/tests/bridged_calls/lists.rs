@@ -42,16 +42,12 @@ async fn a_query_of_more_lists_than_are_allowed_is_free_and_reaches_nobody_until
         ["friends.friends.name", "name,friends(name,friends(name))", "friends.friends.friends.friends.name"]
     {
         let answer = call(&world, &api, "GET", "/users", fields(deep)).await?;
-        refused(&answer, &["User.friends", "3 lists within each other", "at most 2"]).context(deep)?;
+        refused(&answer, &["User.friends", "3 nested lists", "at most 2"]).context(deep)?;
     }
     ensure!(recorder.hits() == 1, "what is refused reaches nobody");
-    // The purchase is booked behind its answer.
-    eventually("only the answered call is in the books", async || {
-        let audit = world.consumer.control().ask(endpoint::Audit).await?;
-        ensure!(audit.violations.is_empty(), "{audit:?}");
-        Ok((audit.calls_bought, audit.calls_undecided) == (1, 0))
-    })
-    .await?;
+    let audit = world.consumer.control().ask(endpoint::Audit).await?;
+    ensure!(audit.violations.is_empty(), "{audit:?}");
+    ensure!((audit.calls_bought, audit.calls_undecided) == (1, 0), "only the answered call is in the books");
 
     let allowed = OperationFile { lists: Some(3), ..OperationFile::named(Method::Get, "/users".to_owned()) };
     let api = world.publish(&ServiceFile { id: Some(api.id), operations: vec![allowed], ..file }).await?;
@@ -62,7 +58,7 @@ async fn a_query_of_more_lists_than_are_allowed_is_free_and_reaches_nobody_until
     })
     .await?;
     let answer = call(&world, &api, "GET", "/users", fields("friends.friends.friends.name")).await?;
-    refused(&answer, &["4 lists within each other", "at most 3"])?;
+    refused(&answer, &["4 nested lists", "at most 3"])?;
     ensure!(recorder.hits() == 2, "{}", recorder.hits());
     let charged = Usdc::from_micros(2 * PRICE.micros());
     ensure!(world.settle_and_check(FUNDS).await? == charged, "the two that were answered");
@@ -77,9 +73,7 @@ async fn whoever_registers_an_api_is_told_the_worst_query_of_each_operation() ->
     std::fs::write(&schema, PEOPLE)?;
     let schema = schema.display().to_string();
     let expect = |what: &str, text: &str| {
-        for words in
-            ["query users", "2 lists within each other", "`fields=friends`", "bound them there", "`lists`"]
-        {
+        for words in ["query users", "2 nested lists", "`fields=friends`", "limit them there", "`lists`"] {
             ensure!(text.contains(words), "{what} does not say `{words}`:\n{text}");
         }
         anyhow::Ok(())

@@ -182,7 +182,10 @@ async fn a_service_more_than_any_node_keeps_of_one_owner_is_refused_and_fits_whe
         world.publish(&file).await?;
     }
     let refused = world.publish(&file).await.err().map(|error| error.to_string()).unwrap_or_default();
-    ensure!(refused.contains("64 services already") && refused.contains("farthing api remove"), "{refused}");
+    ensure!(
+        refused.contains("already offers 64 services") && refused.contains("farthing api remove"),
+        "{refused}"
+    );
     let all = own().await?;
     ensure!(all.len() == LISTINGS_PER_OWNER_MAX, "nothing is stored: {}", all.len());
 
@@ -212,8 +215,8 @@ async fn whoever_registers_an_api_is_told_of_each_operation_that_may_not_work_an
     added.ends_with(0)?;
     let text = format!("{}{}", added.out, added.err);
     for words in [
-        "GET /events: a stream (text/event-stream) is sent whole",
-        "GET /export: an answer of application/zip may be large; one of more than 8 MiB is refused",
+        "GET /events: a stream (text/event-stream) is sent only when it has ended",
+        "GET /export: an answer of type application/zip may be large; an answer of more than 8 MiB is refused",
         "GET /moved: a redirect is not followed",
     ] {
         ensure!(text.contains(words), "`{words}` is not said:\n{text}");
@@ -256,7 +259,7 @@ async fn what_writes_is_offered_by_name_and_a_later_reading_keeps_what_is_offere
     };
     let missing = control.tell(endpoint::EditApi.of(api.id), &offer(("DELETE", "/nothing"))?).await;
     let error = missing.err().map(|error| error.to_string()).unwrap_or_default();
-    ensure!(error.contains("`offer` names DELETE /nothing, which the source has not"), "{error}");
+    ensure!(error.contains("`offer` has DELETE /nothing, which is not in the source"), "{error}");
     let edited = control.tell(endpoint::EditApi.of(api.id), &offer(("DELETE", "/books/{id}"))?).await?;
     ensure!(writes(&edited.api) == ["DELETE /books/{id}", "POST /books"], "{edited:?}");
 
@@ -330,7 +333,7 @@ async fn nothing_is_published_before_its_owner_has_seen_it_and_said_yes() -> Res
     ensure!(asked.err.contains("GET /ports: 500"), "{asked:?}");
     ensure!(published().await? == before, "nothing is published");
     let told = add(&["--yes", "--include", "POST /berths"]).await?.ok()?;
-    ensure!(told.err.contains("the first call of your server failed. GET /ports: 500"), "{told:?}");
+    ensure!(told.err.contains("the first call to your server failed. GET /ports: 500"), "{told:?}");
     ensure!(told.out.contains("/berths") && published().await? == before + 1, "{told:?}");
     Ok(())
 }

@@ -10,8 +10,9 @@ use farthing_tests::wait::eventually;
 
 use crate::{
     browser::{Browser, Tools},
+    keyboard::opened,
     places::places,
-    site::{PASSWORD, Site, confirm, set_up},
+    site::{PASSWORD, Site, confirm, has, set_up},
 };
 
 const THEMES: [&str; 2] = ["light", "dark"];
@@ -30,7 +31,7 @@ async fn every_page_is_accessible_in_both_themes_and_at_every_width() -> Result<
     report.look(&browser, "setup").await?;
     browser.fill(&[("code", "AAAA-AAAA-AAAA"), ("password", PASSWORD), ("repeated", PASSWORD)]).await?;
     browser.press("button.primary").await?;
-    browser.wait_for("not the setup code").await?;
+    browser.wait_for("Wrong setup code").await?;
     report.look(&browser, "setup-mistake").await?;
     set_up(&browser, &site.demo.consumer).await?;
     site.furnish(&browser).await?;
@@ -49,7 +50,7 @@ async fn every_page_is_accessible_in_both_themes_and_at_every_width() -> Result<
     report.look(&browser, "login-mistake").await?;
 
     report.end()?;
-    browser.client.clone().close().await?;
+    browser.close().await?;
     farthing_tests::agreement::end(site.demo).await
 }
 
@@ -69,19 +70,19 @@ async fn mistakes_and_warnings(browser: &Browser, report: &mut Report) -> Result
     report.look(browser, "settings-phrase-shown").await?;
     browser.goto("/panel/settings/secrets/dashboard").await?;
     browser.press("form[action$='/show'] button").await?;
-    browser.wait_for("Your password first").await?;
+    browser.wait_for("Enter your password").await?;
     report.look(browser, "password-first").await?;
     browser.fill(&[("console-password", "a wrong password")]).await?;
     browser.press("main form button.primary").await?;
-    browser.wait_for("That is not the password").await?;
+    browser.wait_for("Wrong password").await?;
     report.look(browser, "password-first-mistake").await?;
     confirm(browser).await?;
     browser.wait_for("farthing_sk_").await?;
     report.look(browser, "settings-named-secret-shown").await?;
     browser.goto("/panel/apis/new").await?;
-    browser.fill(&[("price", "free"), ("url", "http://127.0.0.1:9")]).await?;
+    browser.fill(&[("url", "http://127.0.0.1:9")]).await?;
     browser.press(".sheet > .actions button.primary").await?;
-    browser.wait_for("no amount of USDC").await?;
+    eventually("the mistake is told", async || Ok(has(browser, "#result").await)).await?;
     report.look(browser, "register-mistake").await?;
     browser.goto("/panel/finance/send").await?;
     browser.fill(&[("to", "0x12"), ("amount", "1")]).await?;
@@ -94,10 +95,10 @@ async fn mistakes_and_warnings(browser: &Browser, report: &mut Report) -> Result
     // The machine may be so slow that the password was entered too long ago.
     eventually("the change is made or asks", async || {
         let text = browser.text().await.unwrap_or_default();
-        Ok(text.contains("Your password first") || text.contains("http://127.0.0.1:9"))
+        Ok(text.contains("Enter your password") || text.contains("http://127.0.0.1:9"))
     })
     .await?;
-    if browser.text().await?.contains("Your password first") {
+    if browser.text().await?.contains("Enter your password") {
         confirm(browser).await?;
     }
     browser.wait_for("http://127.0.0.1:9").await?;
@@ -114,11 +115,7 @@ async fn mistakes_and_warnings(browser: &Browser, report: &mut Report) -> Result
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_theme_that_was_chosen_is_stronger_than_the_systems() -> Result<()> {
-    let Some(tools) = Tools::find() else { return Ok(()) };
-    let folder = tempfile::tempdir()?;
-    let (node, origin) = crate::keyboard::node(&folder).await?;
-    let browser = Browser::open(&tools, &origin, true).await?;
-    set_up(&browser, &node).await?;
+    let Some((browser, _node, _, _folder)) = opened().await? else { return Ok(()) };
     let ground = "return getComputedStyle(document.body).backgroundColor";
     let mut grounds = Vec::new();
     for system in THEMES {
@@ -133,8 +130,7 @@ async fn a_theme_that_was_chosen_is_stronger_than_the_systems() -> Result<()> {
     ensure!(light != dark, "{grounds:?}");
     let expected = [&light, &dark, &light, &light, &dark, &dark];
     ensure!(grounds.iter().eq(expected), "{grounds:?}");
-    browser.client.clone().close().await?;
-    Ok(())
+    browser.close().await
 }
 
 /// Chooses a theme by its form, which needs no script.
@@ -172,10 +168,15 @@ impl Report {
 
     /// Judges the page that is open, in both themes and at every width.
     pub async fn look(&mut self, browser: &Browser, page: &str) -> Result<()> {
+        self.look_at(browser, page, &WIDTHS).await
+    }
+
+    /// The same at other widths.
+    pub async fn look_at(&mut self, browser: &Browser, page: &str, widths: &[(&str, u32)]) -> Result<()> {
         for theme in THEMES {
             browser.prefer(theme).await?;
-            for (size, width) in WIDTHS {
-                browser.resize(width, HEIGHT).await?;
+            for (size, width) in widths {
+                browser.resize(*width, HEIGHT).await?;
                 let name = format!("{page}-{size}-{theme}");
                 for violation in browser.violations().await? {
                     writeln!(self.wrong, "{name}: {violation}")?;

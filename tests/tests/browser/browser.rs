@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use fantoccini::{
     Client, ClientBuilder, Locator,
     error::{CmdError, ErrorStatus},
@@ -258,7 +258,7 @@ impl Browser {
         let widest = "const root = document.documentElement;
             if (root.scrollWidth <= root.clientWidth) return null;
             const wide = [...document.querySelectorAll('body *')].filter((one) =>
-                one.getBoundingClientRect().right > root.clientWidth && !one.closest('.scroll, .tabs, .facets, .places, pre'));
+                one.getBoundingClientRect().right > root.clientWidth && !one.closest('.scroll, .tabs, .facets, .places, .prose table, pre'));
             return `${root.scrollWidth} px: ${wide.slice(0, 3).map((one) => one.outerHTML.slice(0, 160)).join(' | ')}`;";
         let found = self.client.execute(widest, Vec::new()).await?;
         Ok(found.as_str().map(ToOwned::to_owned))
@@ -282,6 +282,17 @@ impl Browser {
             }
         }
         Ok(complaints)
+    }
+
+    /// Closes it at the end of a test in which it complained of nothing.
+    pub async fn end(&self) -> Result<()> {
+        let complaints = self.complaints().await?;
+        ensure!(complaints.is_empty(), "{complaints:?}");
+        self.close().await
+    }
+
+    pub async fn close(&self) -> Result<()> {
+        Ok(self.client.clone().close().await?)
     }
 
     /// Where the pages under test sent requests since this was asked last.

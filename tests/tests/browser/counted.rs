@@ -55,6 +55,5 @@ async fn a_browser_begins_on_an_empty_page_and_its_new_tab_page_is_nobodys_reque
     browser.goto("/").await?;
     let asked = browser.requests().await?;
     ensure!(asked == [format!("{origin}/"), format!("http://{STRANGER}:9/x.png")], "{asked:?}");
-    browser.client.clone().close().await?;
-    Ok(())
+    browser.close().await
 }

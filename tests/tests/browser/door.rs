@@ -46,8 +46,7 @@ async fn a_bookmark_at_localhost_leads_to_the_same_page_under_the_nodes_own_name
     browser.wait_for_address(&format!("{origin}{BOOKMARK}")).await?;
     stop(&browser).await?;
     browser.wait_for("All spending is stopped").await?;
-    browser.client.clone().close().await?;
-    Ok(())
+    browser.close().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -70,8 +69,7 @@ async fn where_names_below_localhost_are_not_found_one_stays_and_the_password_is
         Ok(state.stopped.is_some())
     })
     .await?;
-    browser.client.clone().close().await?;
-    Ok(())
+    browser.close().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -89,6 +87,5 @@ async fn without_scripts_a_bookmark_at_localhost_leads_to_its_page_there() -> Re
     browser.goto(BOOKMARK).await?;
     log_in(&browser).await?;
     browser.wait_for_address(&format!("{typed}{BOOKMARK}")).await?;
-    browser.client.clone().close().await?;
-    Ok(())
+    browser.close().await
 }

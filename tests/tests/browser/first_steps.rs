@@ -35,7 +35,7 @@ pub async fn words(browser: &Browser) -> Result<Vec<String>> {
 
 /// The words that a page asks for, in the order of its fields.
 pub async fn asked(browser: &Browser, words: &[String]) -> Result<Vec<(String, String)>> {
-    browser.wait_for("Three of the words").await?;
+    browser.wait_for("Check three words").await?;
     let mut fields = Vec::new();
     for field in browser.client.find_all(Locator::Css("input[name^=w]")).await? {
         let name = field.attr("name").await?.context("no name")?;
@@ -74,7 +74,7 @@ pub async fn walk(browser: &Browser, wallet: &str) -> Result<()> {
 /// The service may take a moment to be known.
 async fn sample_of_earthquakes(browser: &Browser) -> Result<()> {
     eventually("the earthquakes can be looked at", async || {
-        browser.goto("/panel/setup/sample").await?;
+        browser.goto("/panel/setup/call").await?;
         for service in browser.client.find_all(Locator::Css(".choices li")).await? {
             // The list is exchanged when the node hears of another service.
             let Ok(text) = service.text().await else { return Ok(false) };

@@ -3,11 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use fantoccini::Locator;
 
-use crate::{
-    browser::{Browser, Tools},
-    keyboard::node,
-    site::set_up,
-};
+use crate::{browser::Browser, keyboard::opened};
 
 const HEIGHT: u32 = 800;
 
@@ -25,11 +21,7 @@ async fn navigation(browser: &Browser, width: u32) -> Result<[f64; 5]> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_navigation_is_a_sidebar_a_rail_or_a_bar_and_a_slash_leads_to_the_search() -> Result<()> {
-    let Some(tools) = Tools::find() else { return Ok(()) };
-    let folder = tempfile::tempdir()?;
-    let (node, origin) = node(&folder).await?;
-    let browser = Browser::open(&tools, &origin, true).await?;
-    set_up(&browser, &node).await?;
+    let Some((browser, _node, _, _folder)) = opened().await? else { return Ok(()) };
     let [left, _, width, height, links] = navigation(&browser, 1280).await?;
     ensure!(left == 0.0 && width > 200.0 && height >= 800.0 && links == 8.0, "a sidebar: {width} × {height}");
     let [left, _, width, height, links] = navigation(&browser, 768).await?;
@@ -46,6 +38,5 @@ async fn the_navigation_is_a_sidebar_a_rail_or_a_bar_and_a_slash_leads_to_the_se
     browser.client.find(Locator::Css("body")).await?.send_keys("/").await?;
     let field = browser.client.active_element().await?.attr("id").await?;
     ensure!(field.as_deref() == Some("search"), "{field:?}");
-    browser.client.clone().close().await?;
-    Ok(())
+    browser.close().await
 }

@@ -34,8 +34,19 @@ pub async fn node(folder: &tempfile::TempDir) -> Result<(NodeProcess, String)> {
     Ok((node, origin))
 }
 
+/// A browser that has set the console of such a node up, the node, where its console is, and its folder. `None` where no browser
+/// can be opened.
+pub async fn opened() -> Result<Option<(Browser, NodeProcess, String, tempfile::TempDir)>> {
+    let Some(tools) = Tools::find() else { return Ok(None) };
+    let folder = tempfile::tempdir()?;
+    let (node, origin) = node(&folder).await?;
+    let browser = Browser::open(&tools, &origin, true).await?;
+    set_up(&browser, &node).await?;
+    Ok(Some((browser, node, origin, folder)))
+}
+
 /// Types into whatever has the focus.
-async fn press(browser: &Browser, keys: &str) -> Result<()> {
+pub async fn press(browser: &Browser, keys: &str) -> Result<()> {
     browser.client.active_element().await?.send_keys(keys).await?;
     Ok(())
 }
@@ -65,15 +76,12 @@ async fn the_console_is_set_up_and_searched_by_keyboard_alone() -> Result<()> {
     browser.client.find(Locator::Css("body")).await?.send_keys("/").await?;
     press(&browser, "nothing like it").await?;
     eventually("the results follow what is typed", async || {
-        Ok(browser.client.find(Locator::Id("results")).await?.text().await?.contains("Nothing fits"))
+        Ok(browser.client.find(Locator::Id("results")).await?.text().await?.contains("No services match"))
     })
     .await?;
     let url = browser.client.current_url().await?;
     ensure!(url.query() == Some("q=nothing+like+it"), "{url}");
-    let complaints = browser.complaints().await?;
-    ensure!(complaints.is_empty(), "{complaints:?}");
-    browser.client.clone().close().await?;
-    Ok(())
+    browser.end().await
 }
 
 /// The steps that follow the password: the words and three of them, then on by their buttons.
@@ -99,7 +107,7 @@ async fn walks_through_the_steps(browser: &Browser, enter: &str) -> Result<()> {
 }
 
 /// Goes on with the tabulator until what has the focus fits.
-async fn tab_to(browser: &Browser, selector: &str) -> Result<()> {
+pub async fn tab_to(browser: &Browser, selector: &str) -> Result<()> {
     const STOPS_MAX: usize = 80;
     let tab = String::from(char::from(Key::Tab));
     let fits = format!("return document.activeElement.matches('{selector}')");
@@ -143,7 +151,7 @@ async fn a_service_is_tried_by_keyboard_alone() -> Result<()> {
     tab_to(&browser, "input[type=number]").await?;
     press(&browser, "7").await?;
     eventually("the code follows what is typed", async || {
-        let code = browser.client.find(Locator::Css("#code details[open] code")).await?;
+        let code = browser.client.find(Locator::Css("#code input:checked + label + .code-box code")).await?;
         Ok(code.text().await.is_ok_and(|code| code.contains("\"limit\": \"7\"")))
     })
     .await?;
@@ -152,11 +160,65 @@ async fn a_service_is_tried_by_keyboard_alone() -> Result<()> {
     browser.wait_for_address("call=").await?;
     browser.wait_for("ochre").await?;
     browser.wait_for("you were not charged").await?;
-    let complaints = browser.complaints().await?;
-    ensure!(complaints.is_empty(), "{complaints:?}");
     ensure!(upstream.hits() == 0, "a sample asks nobody");
-    browser.client.clone().close().await?;
-    Ok(())
+    browser.end().await
+}
+
+/// Twenty days in which the number of the day is answered.
+const DAYS: usize = 20;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chart_is_one_stop_and_arrows_lead_from_value_to_value() -> Result<()> {
+    let Some((browser, node, _, _folder)) = opened().await? else { return Ok(()) };
+    let upstream = Upstream::start().await?;
+    let days: Vec<_> =
+        (1..=DAYS).map(|day| json!({ "date": format!("2024-01-{day:02}"), "high": day })).collect();
+    let document = json!({ "openapi": "3.1.0", "info": { "title": "Days", "version": "1" }, "paths": {
+        "/days": { "get": { "responses": { "200": { "description": "ok", "content": { "application/json": {
+            "example": days, "schema": { "type": "array" } } } } } } } } });
+    let file = ServiceFile {
+        name: "Days".to_owned(),
+        upstream: upstream.url(),
+        source: Some(SourceFile::given(SourceKind::Openapi, document.to_string(), "days.json".to_owned())),
+        ..ServiceFile::priced(PRICE)
+    };
+    let api = node.control().tell(endpoint::AddApi, &file).await?;
+    eventually("the service can be tried", async || {
+        browser.goto(&format!("/panel/catalog/{}/sandbox", api.id)).await?;
+        Ok(browser.text().await?.contains("Show free sample"))
+    })
+    .await?;
+    browser.press("button[value=sample]").await?;
+    let shown = browser.wait_for_address("call=").await?;
+    let place = format!("{}?{}&view=chart", shown.path(), shown.query().unwrap_or_default());
+    browser.goto(&place).await?;
+    tab_to(&browser, ".plot").await?;
+    for (key, at) in [
+        (Key::Right, DAYS),
+        (Key::Left, DAYS - 1),
+        (Key::Home, 1),
+        (Key::Left, 1),
+        (Key::PageUp, 11),
+        (Key::Up, 12),
+        (Key::End, DAYS),
+    ] {
+        press(&browser, &char::from(key).to_string()).await?;
+        let said = "const plot = document.activeElement; return [plot.getAttribute('role'),
+            plot.getAttribute('aria-valuenow'), plot.getAttribute('aria-valuetext'),
+            plot.querySelector('.told').innerText, plot.querySelectorAll('.here').length]";
+        let said = browser.client.execute(said, Vec::new()).await?;
+        let words = said[2].as_str().unwrap_or_default().to_owned();
+        let now = at.to_string();
+        ensure!(said[0] == "slider" && said[1] == now && said[4] == 1, "{key:?}: {said}");
+        ensure!(words.ends_with(&format!(" {at}")) && said[3] == words, "{key:?}: {said}");
+    }
+    // One stop: the next one is the table.
+    press(&browser, &char::from(Key::Tab).to_string()).await?;
+    let is_behind = "return !document.activeElement.closest('.plot')";
+    ensure!(browser.client.execute(is_behind, Vec::new()).await?.as_bool() == Some(true));
+    let wrong = browser.violations().await?;
+    ensure!(wrong.is_empty(), "{wrong:#?}");
+    browser.end().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -181,8 +243,28 @@ async fn a_live_call_is_paid_for_by_keyboard_alone() -> Result<()> {
     browser.wait_for("You were charged 0.002 USDC").await?;
     let spent = demo.consumer.status().await?.spent_today.to_string();
     ensure!(spent == "0.002", "one press is one call: {spent}");
-    let complaints = browser.complaints().await?;
-    ensure!(complaints.is_empty(), "{complaints:?}");
-    browser.client.clone().close().await?;
+    browser.end().await?;
     farthing_tests::agreement::end(demo).await
+}
+
+/// On a phone five rows of filters stood above the first call.
+#[tokio::test(flavor = "multi_thread")]
+async fn filters_of_the_log_are_folded_on_a_phone_and_open_on_a_desk() -> Result<()> {
+    let Some((browser, _node, _, _folder)) = opened().await? else { return Ok(()) };
+    browser.goto("/panel/activity?outcome=answered").await?;
+    let is_seen = async |selector: &str| {
+        let script = format!("return document.querySelector('{selector}').checkVisibility()");
+        anyhow::Ok(browser.client.execute(&script, Vec::new()).await?.as_bool() == Some(true))
+    };
+    browser.resize(1280, 800).await?;
+    ensure!(is_seen("#outcome").await? && !is_seen(".fold > summary").await?);
+    browser.resize(390, 800).await?;
+    ensure!(!is_seen("#outcome").await? && is_seen(".fold > summary").await?);
+    ensure!(browser.text().await?.contains("1 active"));
+    tab_to(&browser, ".fold > summary").await?;
+    press(&browser, &char::from(Key::Enter).to_string()).await?;
+    ensure!(is_seen("#outcome").await?);
+    let wrong = browser.violations().await?;
+    ensure!(wrong.is_empty(), "{wrong:#?}");
+    browser.end().await
 }

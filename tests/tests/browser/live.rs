@@ -17,8 +17,8 @@ use tokio::{
 
 use crate::{
     browser::{Browser, Tools},
-    keyboard::node,
-    site::set_up,
+    keyboard::{node, opened},
+    site::{PASSWORD, set_up},
 };
 
 /// An address that stays while the node behind it gets another port at each start.
@@ -83,8 +83,53 @@ async fn a_page_left_open_says_that_the_node_is_away_and_goes_on_when_it_is_back
     browser.wait_for("Begun later").await?;
     browser.goto("/panel/settings").await?;
     browser.wait_for("Only this browser is logged in").await?;
-    browser.client.clone().close().await?;
-    Ok(())
+    browser.close().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_left_open_says_since_when_a_node_that_hangs_does_not_answer() -> Result<()> {
+    let Some((browser, node, _, _folder)) = opened().await? else { return Ok(()) };
+    ensure!(!away(&browser).await?, "the node is there");
+    // Its connections stay open: nothing but its silence tells.
+    node.freeze()?;
+    let said = eventually("the page says since when", async || {
+        let text = "return document.getElementById('away').innerText";
+        let text = browser.client.execute(text, Vec::new()).await?;
+        let text = text.as_str().unwrap_or_default().to_owned();
+        Ok(away(&browser).await? && text.contains("has not answered since") && text.contains(':'))
+    })
+    .await;
+    node.thaw()?;
+    said?;
+    eventually("the page has found the node again", async || Ok(!away(&browser).await?)).await?;
+    browser.close().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_form_says_that_its_log_in_has_ended_and_keeps_what_was_typed() -> Result<()> {
+    let Some((browser, _node, _, _folder)) = opened().await? else { return Ok(()) };
+    browser.goto("/panel/finance/send").await?;
+    browser.fill(&[("amount", "1.25")]).await?;
+    let (form, other) = (browser.client.window().await?, browser.client.new_window(true).await?);
+    browser.client.switch_to_window(other.handle).await?;
+    // Another log-in ends the one of before.
+    browser.goto("/panel").await?;
+    browser.client.delete_all_cookies().await?;
+    browser.goto("/panel/login").await?;
+    browser.fill(&[("password", PASSWORD)]).await?;
+    browser.press("button.primary").await?;
+    browser.wait_for("Home").await?;
+    browser.goto("/panel/settings").await?;
+    browser.press("form[action='/panel/settings/log-out-others'] button").await?;
+    browser.wait_for_address("done=logged-out").await?;
+    browser.client.switch_to_window(form).await?;
+    let ended =
+        "return document.getElementById('ended').hidden ? '' : document.getElementById('amount').value";
+    eventually("the form says so, and has what was typed", async || {
+        Ok(browser.client.execute(ended, Vec::new()).await? == "1.25")
+    })
+    .await?;
+    browser.close().await
 }
 
 async fn away(browser: &Browser) -> Result<bool> {
@@ -94,11 +139,7 @@ async fn away(browser: &Browser) -> Result<bool> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_open_page_follows_by_one_stream_of_events() -> Result<()> {
-    let Some(tools) = Tools::find() else { return Ok(()) };
-    let folder = tempfile::tempdir()?;
-    let (node, origin) = node(&folder).await?;
-    let browser = Browser::open(&tools, &origin, true).await?;
-    set_up(&browser, &node).await?;
+    let Some((browser, node, origin, _folder)) = opened().await? else { return Ok(()) };
     browser.goto("/panel/help").await?;
     browser.requests().await?;
     browser.goto("/panel").await?;
@@ -112,8 +153,5 @@ async fn an_open_page_follows_by_one_stream_of_events() -> Result<()> {
     let streams = requests.iter().filter(|url| url.ends_with("/panel/events")).count();
     ensure!(streams == 1, "{requests:?}");
     ensure!(requests.iter().all(|url| url.starts_with(&origin) || url.starts_with("data:")), "{requests:?}");
-    let complaints = browser.complaints().await?;
-    ensure!(complaints.is_empty(), "{complaints:?}");
-    browser.client.clone().close().await?;
-    Ok(())
+    browser.end().await
 }

@@ -3,11 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use farthing_tests::{tell::tell, wait::eventually};
 
-use crate::{
-    browser::{Browser, Tools},
-    keyboard::node,
-    site::set_up,
-};
+use crate::{browser::Browser, keyboard::opened};
 
 const PAGES: [(&str, &str); 3] =
     [("Home", "/panel"), ("Catalog", "/panel/catalog"), ("Finance", "/panel/finance")];
@@ -17,11 +13,7 @@ const NOBODY_WAITS_MS: f64 = 60_000.0;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_is_seen_soon_after_it_is_asked_for() -> Result<()> {
-    let Some(tools) = Tools::find() else { return Ok(()) };
-    let folder = tempfile::tempdir()?;
-    let (node, origin) = node(&folder).await?;
-    let browser = Browser::open(&tools, &origin, true).await?;
-    set_up(&browser, &node).await?;
+    let Some((browser, _node, _, _folder)) = opened().await? else { return Ok(()) };
     for (name, path) in PAGES {
         let mut paints = Vec::new();
         for _ in 0..LOADS {
@@ -35,8 +27,7 @@ async fn a_page_is_seen_soon_after_it_is_asked_for() -> Result<()> {
         ));
         ensure!(slowest < NOBODY_WAITS_MS, "{name}: {paints:?}");
     }
-    browser.client.clone().close().await?;
-    Ok(())
+    browser.close().await
 }
 
 /// Since the page was asked for, connecting and answering included.

@@ -5,7 +5,8 @@ use farthing_tests::console_pages::pages;
 
 /// Examples for the braces of routes. What stands in braces behind them is filled in by [`crate::site::Site::address`],
 /// which says so when there is no example.
-const EXAMPLES: [(&str, &str); 7] = [
+const EXAMPLES: [(&str, &str); 8] = [
+    ("/panel/activity/{key}", "/panel/activity/bought-{live}"),
     ("/panel/catalog/{id}", "/panel/catalog/{earthquakes}"),
     ("/panel/apis/{id}", "/panel/apis/{own}"),
     ("/panel/finance/channels/{id}", "/panel/finance/channels/{channel}"),
@@ -15,23 +16,32 @@ const EXAMPLES: [(&str, &str); 7] = [
     ("/panel/help/{name}", "/panel/help/problems"),
 ];
 /// What a page shows in other cases, by name and address.
-const VIEWS: [(&str, &str); 17] = [
-    ("setup-sample-tried", "/panel/setup/sample?service={earthquakes}"),
+const VIEWS: [(&str, &str); 26] = [
+    ("home-day", "/panel?range=day"),
+    ("api-year", "/panel/apis/{own}?range=year"),
+    ("setup-call-tried", "/panel/setup/call?service={earthquakes}"),
+    ("activity-refused", "/panel/activity?outcome=refused"),
+    ("activity-verified", "/panel/activity/bought-{live}?verify=1"),
     ("catalog-search", "/panel/catalog?q=earthquake&online=1"),
     ("catalog-nothing", "/panel/catalog?q=submarines&online=1"),
-    ("service-endpoints", "/panel/catalog/{planets}?part=endpoints"),
+    ("reference-many", "/panel/catalog/{planets}/reference"),
+    ("reference-search", "/panel/catalog/{planets}/reference?q=planets&language=python"),
     ("service-samples", "/panel/catalog/{earthquakes}?part=samples"),
     ("service-versions", "/panel/catalog/{earthquakes}?part=versions"),
     ("sandbox-sample", "/panel/catalog/{earthquakes}/sandbox?call={sample}"),
     ("sandbox-map", "/panel/catalog/{earthquakes}/sandbox?call={live}"),
     ("sandbox-table", "/panel/catalog/{earthquakes}/sandbox?call={live}&view=table"),
-    ("sandbox-pretty", "/panel/catalog/{earthquakes}/sandbox?call={live}&view=pretty"),
+    ("sandbox-chart", "/panel/catalog/{earthquakes}/sandbox?call={live}&view=chart"),
+    ("sandbox-tree", "/panel/catalog/{earthquakes}/sandbox?call={live}&view=tree"),
     ("sandbox-headers", "/panel/catalog/{earthquakes}/sandbox?call={live}&view=headers"),
     ("sandbox-timing", "/panel/catalog/{earthquakes}/sandbox?call={live}&view=timing"),
     ("sandbox-receipt", "/panel/catalog/{earthquakes}/sandbox?call={live}&view=receipt"),
+    ("sandbox-saved", "/panel/catalog/{earthquakes}/sandbox?saved={saved}"),
     ("sandbox-problem", "/panel/catalog/{earthquakes}/sandbox?call={failed}"),
     ("sdk-single", "/panel/catalog/{planets}/sdk?language=python&single=1"),
     ("service-own", "/panel/catalog/{own}"),
+    ("help-search", "/panel/help?q=channel"),
+    ("finance-history-by-service", "/panel/finance/history?group=service"),
     ("sandbox-many", "/panel/catalog/{planets}/sandbox"),
 ];
 

@@ -31,7 +31,7 @@ async fn a_visitor_of_the_quake_map_sees_places_times_milliseconds_and_the_price
     ensure!(row.contains(" km") && row.contains(':'), "a magnitude, a place and a time: {row}");
     report.look(&browser, "quake-map-bought").await?;
     report.end()?;
-    browser.client.clone().close().await?;
+    browser.close().await?;
     drop(map);
     farthing_tests::agreement::end(demo).await
 }

@@ -6,8 +6,8 @@ use anyhow::{Context, Result, ensure};
 use fantoccini::Locator;
 use farthing_control::endpoint;
 use farthing_control::types::{
-    BackupRequest, ChannelRole, Charge, LimitsRequest, NewSecret, SecretLimits, ServiceFile, SourceFile,
-    SourceKind, Text,
+    BackupRequest, ChannelRole, Charge, LimitsRequest, NewSavedRequest, NewSecret, RequestFields,
+    SecretLimits, ServiceFile, SourceFile, SourceKind, Text,
 };
 use farthing_protocol::Usdc;
 use farthing_testnet::{
@@ -74,6 +74,7 @@ impl Site {
             limits: SecretLimits { per_day: Some(Text(FUNDS)), ..SecretLimits::default() },
         };
         consumer.tell(endpoint::CreateSecret, &secret).await?;
+        let saved = self.save_request().await?;
         let passphrase = BackupRequest { passphrase: PASSWORD.to_owned() };
         let backup = consumer.tell(endpoint::CreateBackup, &passphrase).await?;
         let channels = consumer.ask(endpoint::Channels).await?;
@@ -90,8 +91,23 @@ impl Site {
             ("own", own.id.to_string()),
             ("channel", channel),
             ("backup", backup.name),
+            ("saved", saved),
         ]);
         Ok(())
+    }
+
+    /// A saved request with a name as long as any, from both sides and in pictures.
+    async fn save_request(&self) -> Result<String> {
+        let (consumer, service) = (self.demo.consumer.control(), self.demo.earthquakes.api.id);
+        let offers = consumer.ask(endpoint::CatalogService.of(service)).await?.offers;
+        let offer = offers.first().context("no operations")?;
+        let new = NewSavedRequest {
+            name: format!("שלום 🪐 {}", "x".repeat(90)),
+            service,
+            operation: format!("{} {}", offer.method, offer.path),
+            fields: RequestFields::default(),
+        };
+        Ok(consumer.tell(endpoint::SaveRequest, &new).await?.title.id)
     }
 
     /// What is kept for a session alone, made through its forms; scripts or none make no difference.
@@ -115,6 +131,7 @@ impl Site {
             confirm_without_scripts(browser).await?;
         }
         let url = browser.wait_for_address("call=").await?;
+        eventually("the call has ended", async || Ok(!has(browser, "[data-elapsed]").await)).await?;
         let call = url.query_pairs().find(|(name, _)| name == "call");
         Ok(call.context("no call")?.1.into_owned())
     }
@@ -135,7 +152,6 @@ impl Site {
         let file =
             self.file("birds.json", &tides::document("Bird counts", "http://127.0.0.1:9").to_string())?;
         browser.goto("/panel/apis/new").await?;
-        browser.fill(&[("price", "0.01")]).await?;
         browser.choose_file("file", &file).await?;
         // No page can hold a file until the password is typed, so the form has a field for it.
         ensure!(has(browser, "#console-password").await != browser.scripts, "the field for the password");
@@ -143,9 +159,10 @@ impl Site {
             browser.fill(&[("console-password", PASSWORD)]).await?;
         }
         browser.press(".sheet > .actions button.primary").await?;
-        browser.wait_for("What was read").await?;
+        browser.wait_for("What your node found").await?;
         let draft = browser.client.current_url().await?;
         let draft = draft.path_segments().and_then(|mut segments| segments.next_back()).unwrap_or_default();
+        browser.fill(&[("price", "0.01")]).await?;
         browser.press(".actions button[value=next]").await?;
         confirm_without_scripts(browser).await?;
         browser.wait_for_address("/details").await?;
@@ -179,7 +196,7 @@ impl Site {
 
 /// Types the password that a form needs before the console does what it wants.
 pub async fn confirm(browser: &Browser) -> Result<()> {
-    browser.wait_for("Your password first").await?;
+    browser.wait_for("Enter your password").await?;
     browser.fill(&[("console-password", PASSWORD)]).await?;
     browser.press("main form button.primary").await
 }
@@ -213,7 +230,7 @@ async fn order(browser: &Browser) -> Result<String> {
     browser.fill(&[("to", "0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf"), ("amount", "1.25")]).await?;
     browser.press("form.narrow button.primary").await?;
     confirm_without_scripts(browser).await?;
-    browser.wait_for("It cannot be undone").await?;
+    browser.wait_for("You cannot undo this").await?;
     let url = browser.client.current_url().await?;
     let order = url.path_segments().and_then(|mut segments| segments.next_back());
     Ok(order.context("no order")?.to_owned())

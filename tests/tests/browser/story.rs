@@ -49,9 +49,7 @@ async fn somebody_new_buys_data_and_sells_some() -> Result<()> {
     registers_a_service(&browser, &description).await?;
     sells_and_earns(&browser, &demo).await?;
 
-    let complaints = browser.complaints().await?;
-    ensure!(complaints.is_empty(), "{complaints:?}");
-    browser.client.clone().close().await?;
+    browser.end().await?;
     farthing_tests::agreement::end(demo).await
 }
 
@@ -83,9 +81,9 @@ async fn funds_the_wallet(browser: &Browser, demo: &Demo) -> Result<()> {
     browser.press("a[href='/panel/setup/fund']").await?;
     browser.wait_for("Waiting for USDC").await?;
     demo.chain.fund(demo.consumer_wallet, FUNDS).await?;
-    browser.wait_for("5.00 USDC is there").await?;
+    browser.wait_for("5.00 USDC received").await?;
     browser.goto("/panel").await?;
-    browser.wait_for("There is USDC to spend").await?;
+    browser.wait_for("You have USDC to spend").await?;
     browser.goto(sandbox.path()).await
 }
 
@@ -102,9 +100,10 @@ async fn copies_the_code(browser: &Browser) -> Result<String> {
     let origin = browser.client.current_url().await?.origin().ascii_serialization();
     let may = json!({ "origin": origin, "permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"] });
     browser.devtools("Browser.grantPermissions", may).await?;
-    browser.press("#code details[open] .copy").await?;
+    browser.press("#code input:checked + label + .code-box .copy").await?;
     eventually("the code is copied", async || {
-        let button = browser.client.find(Locator::Css("#code details[open] .copy")).await?;
+        let button =
+            browser.client.find(Locator::Css("#code input:checked + label + .code-box .copy")).await?;
         Ok(button.text().await?.contains("Copied"))
     })
     .await?;
@@ -112,7 +111,12 @@ async fn copies_the_code(browser: &Browser) -> Result<String> {
         navigator.clipboard.readText().then(done, (error) => done(`nothing: ${error}`));";
     let copied = browser.client.execute_async(read, Vec::new()).await?;
     let copied = copied.as_str().context("no text")?.to_owned();
-    let shown = browser.client.find(Locator::Css("#code details[open] code")).await?.text().await?;
+    let shown = browser
+        .client
+        .find(Locator::Css("#code input:checked + label + .code-box code"))
+        .await?
+        .text()
+        .await?;
     ensure!(copied.trim() == shown.trim() && copied.contains("$CONSUMER_SECRET"), "{copied}\n{shown}");
     Ok(copied)
 }
@@ -142,26 +146,37 @@ async fn runs_the_code(code: &str, demo: &Demo, folder: &std::path::Path) -> Res
 /// From a file with a description to a service that is live, through the four steps.
 async fn registers_a_service(browser: &Browser, description: &std::path::Path) -> Result<()> {
     browser.goto("/panel/apis").await?;
-    browser.wait_for("You offer nothing yet").await?;
+    browser.wait_for("You offer no services yet").await?;
     browser.press(".heading a.button.primary").await?;
     browser.wait_for_address("/panel/apis/new").await?;
-    browser.fill(&[("name", tides::NAME), ("price", PRICE)]).await?;
     browser.choose_file("file", description).await?;
     browser.press(".sheet > .actions button.primary").await?;
     browser.wait_for("2 can be offered, 0 left out").await?;
+    browser.fill(&[("price", PRICE)]).await?;
     browser.press(".actions button[value=next]").await?;
     browser.wait_for_address("/details").await?;
-    browser.fill(&[("summary", tides::SUMMARY), ("category", "weather"), ("tags", "tides, sea")]).await?;
+    browser
+        .fill(&[
+            ("name", tides::NAME),
+            ("summary", tides::SUMMARY),
+            ("category", "weather"),
+            ("tags", "tides, sea"),
+        ])
+        .await?;
     browser.press(".sheet details > summary").await?;
     browser.press("button[value=try]").await?;
     browser.wait_for("200: the server answers").await?;
+    let beside = "const box = document.getElementById('tried').getBoundingClientRect();
+        return box.top >= 0 && box.top < innerHeight;";
+    let seen = browser.client.execute(beside, Vec::new()).await?;
+    ensure!(seen == true, "the result is where the button was pressed");
     browser.press(".sheet > .actions button[value=next]").await?;
     browser.wait_for_address("/preview").await?;
     browser.wait_for(tides::SUMMARY).await?;
     browser.wait_for("2 operations").await?;
     browser.fill(&[("console-password", PASSWORD)]).await?;
-    browser.press("form[action$='/preview'] button.primary").await?;
-    browser.wait_for("It is live.").await
+    browser.press("form[action*='/preview'] button.primary").await?;
+    browser.wait_for("Your service is live.").await
 }
 
 /// Another node finds the new service and pays for it; the page that is open shows it by itself.

@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 
 use crate::{
     browser::{Browser, STRANGER, Tools},
-    keyboard::node,
+    keyboard::{node, opened},
     site::{PASSWORD, has, set_up},
 };
 
@@ -82,7 +82,7 @@ async fn a_listing_full_of_attacks_is_shown_and_does_nothing() -> Result<()> {
     browser.press("button[value=sample]").await?;
     browser.wait_for_address("call=").await?;
     let mut wrong = harm(&browser, "sample").await?;
-    let parts = ["", "?part=endpoints", "?part=samples", "?part=versions", "/sandbox", "/sdk"];
+    let parts = ["", "/reference", "?part=samples", "?part=versions", "/sandbox", "/sdk"];
     let others = ["/panel", "/panel/catalog", "/panel/apis", &format!("/panel/apis/{}", api.id)]
         .map(ToOwned::to_owned);
     for path in parts.iter().map(|part| format!("{own}{part}")).chain(others) {
@@ -90,8 +90,7 @@ async fn a_listing_full_of_attacks_is_shown_and_does_nothing() -> Result<()> {
         wrong.extend(harm(&browser, &path).await?);
     }
     ensure!(wrong.is_empty(), "{wrong:#?}");
-    browser.client.clone().close().await?;
-    Ok(())
+    browser.close().await
 }
 
 /// What a page with a stranger's texts did.
@@ -100,7 +99,7 @@ async fn harm(browser: &Browser, name: &str) -> Result<Vec<String>> {
         window.harmed ? 'a script ran' : '',
         ...[...document.querySelectorAll('main script, main img, main iframe, main object, main style')]
             .map((one) => one.outerHTML),
-        ...[...document.querySelectorAll('main svg')].filter((one) => !one.matches('.icon, .map, .chart, .bar, .qr'))
+        ...[...document.querySelectorAll('main svg')].filter((one) => !one.matches('.icon, .map, .chart, .spark, .bar, .qr'))
             .map((one) => one.outerHTML),
         ...[...document.querySelectorAll('main a')].filter((one) => !/^(https?|mailto):$/.test(one.protocol)
             && one.getAttribute('href')).map((one) => one.outerHTML),
@@ -155,11 +154,7 @@ fn attacker(console: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_page_in_the_same_browser_cannot_use_the_console() -> Result<()> {
-    let Some(tools) = Tools::find() else { return Ok(()) };
-    let folder = tempfile::tempdir()?;
-    let (node, origin) = node(&folder).await?;
-    let browser = Browser::open(&tools, &origin, true).await?;
-    set_up(&browser, &node).await?;
+    let Some((browser, node, origin, _folder)) = opened().await? else { return Ok(()) };
     let page = attacker(&origin);
     let router = Router::new().route("/", get(|| async move { Html(page) }));
     let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -185,13 +180,12 @@ async fn another_page_in_the_same_browser_cannot_use_the_console() -> Result<()>
     let port = origin.rsplit(':').next().context("no port")?;
     let rebound = format!("https://{STRANGER}:{port}");
     browser.client.goto(&format!("{rebound}/panel")).await?;
-    browser.wait_for("not known under that name").await?;
+    browser.wait_for("does not have this name").await?;
     let asked = "const done = arguments[0];
         fetch('/api/v1/status').then((answer) => done(answer.status), (error) => done(String(error)));";
     let status = browser.client.execute_async(asked, Vec::new()).await?;
     ensure!(status != 200, "{status}");
-    browser.client.clone().close().await?;
-    Ok(())
+    browser.close().await
 }
 
 /// Logged in as before; or, where a neighbour could put another cookie in place of ours, logged out, and a log-in

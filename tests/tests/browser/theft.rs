@@ -26,15 +26,16 @@ use tokio::net::TcpListener;
 
 use crate::{
     browser::{Browser, STRANGER, Tools},
-    keyboard::node,
+    keyboard::opened,
     site::{PASSWORD, confirm, set_up},
 };
 
 const COOKIE: &str = "__Host-farthing-console";
 const TO: &str = "0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf";
 /// Pages with forms, beside those whose addresses need nothing filled in.
-const MORE_PAGES: [&str; 4] = [
+const MORE_PAGES: [&str; 5] = [
     "/panel/apis/{api}",
+    "/panel/apis/{api}/operations",
     "/panel/apis/{api}/edit",
     "/panel/apis/{api}/retire",
     "/panel/finance/send/{order}",
@@ -207,7 +208,7 @@ async fn a_second_server_on_localhost_gets_the_cookie_and_changes_nothing_with_i
     browser.goto("/panel/finance/send").await?;
     browser.fill(&[("to", TO), ("amount", "1.25")]).await?;
     browser.press("form.narrow button.primary").await?;
-    browser.wait_for("It cannot be undone").await?;
+    browser.wait_for("You cannot undo this").await?;
     let order = browser.client.current_url().await?;
     let order = order.path_segments().and_then(|mut parts| parts.next_back()).context("no order")?.to_owned();
     let neighbour = Neighbour::start("<!doctype html><title>Mine</title>Hello".to_owned()).await?;
@@ -242,12 +243,11 @@ async fn a_second_server_on_localhost_gets_the_cookie_and_changes_nothing_with_i
     browser.goto(&format!("/panel/finance/send/{order}")).await?;
     browser.fill(&[("console-password", PASSWORD)]).await?;
     browser.press("form.narrow button.primary").await?;
-    browser.wait_for("1.25 USDC are sent").await?;
+    browser.wait_for("1.25 USDC sent").await?;
     browser.goto("/panel/finance/limits").await?;
     browser.press("form[action='/panel/finance/stop'] button").await?;
     browser.wait_for("All spending is stopped").await?;
-    browser.client.clone().close().await?;
-    Ok(())
+    browser.close().await
 }
 
 /// Forms that send themselves, to all that a form can do.
@@ -303,18 +303,13 @@ async fn forms_of_other_sites_and_ports_change_nothing() -> Result<()> {
     browser.press("form[action$='/show'] button").await?;
     confirm(&browser).await?;
     browser.wait_for("farthing_sk_").await?;
-    browser.client.clone().close().await?;
-    Ok(())
+    browser.close().await
 }
 
 /// Anybody can link to the console with a key of his own behind the `#`.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_link_of_another_site_replaces_no_key() -> Result<()> {
-    let Some(tools) = Tools::find() else { return Ok(()) };
-    let folder = tempfile::tempdir()?;
-    let (node, origin) = node(&folder).await?;
-    let browser = Browser::open(&tools, &origin, true).await?;
-    set_up(&browser, &node).await?;
+    let Some((browser, _node, origin, _folder)) = opened().await? else { return Ok(()) };
     let held = async || -> Result<Vec<String>> {
         let read = "return ['key', 'device'].map((name) => localStorage.getItem(`farthing-${name}`) ?? '');";
         Ok(serde_json::from_value(browser.client.execute(read, Vec::new()).await?)?)
@@ -349,6 +344,5 @@ async fn a_link_of_another_site_replaces_no_key() -> Result<()> {
         Ok(now[0].len() == 64 && now[0] != own[0] && now[1] == own[1])
     })
     .await?;
-    browser.client.clone().close().await?;
-    Ok(())
+    browser.close().await
 }

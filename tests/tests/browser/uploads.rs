@@ -56,7 +56,8 @@ async fn upload(scripts: bool, has_key: bool) -> Result<()> {
     browser.fill(&[("b1", "chosen by hand")]).await?;
     if scripts {
         eventually("the code names the file", async || {
-            let code = browser.client.find(Locator::Css("#code details[open] code")).await?;
+            let code =
+                browser.client.find(Locator::Css("#code input:checked + label + .code-box code")).await?;
             Ok(code.text().await.is_ok_and(|code| code.contains("image=@picture.png")))
         })
         .await?;
@@ -72,9 +73,7 @@ async fn upload(scripts: bool, has_key: bool) -> Result<()> {
     for words in ["640", "48", "image/png", "chosen by hand", "“picture.png” was chosen"] {
         browser.wait_for(words).await?;
     }
-    let complaints = browser.complaints().await?;
-    ensure!(complaints.is_empty(), "{complaints:?}");
-    browser.client.clone().close().await?;
+    browser.end().await?;
     let charged = world.settle_and_check(FUNDS).await?;
     ensure!(charged == PRICE, "one press is one call: {charged}");
     Ok(())

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use farthing_control::endpoint;
 use reqwest::{Method, header};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{Browser, Node, PASSWORD};
 
@@ -16,22 +16,46 @@ async fn a_stranger_sees_nothing_until_the_code_was_typed_and_a_password_chosen(
         ensure!(page.status == 303 && page.header("location") == "/panel/setup", "{path}: {page:?}");
     }
     let wrong = [("code", "AAAA-AAAA-AAAA"), ("password", PASSWORD), ("repeated", PASSWORD)];
-    let page = stranger.post("/panel/setup", &wrong).await?;
-    ensure!(page.status == 422 && page.body.contains("not the setup code"), "{page:?}");
+    let page = stranger.post_and_follow("/panel/setup", &wrong).await?;
+    ensure!(page.body.contains("Wrong setup code") && page.body.contains("AAAA-AAAA-AAAA"), "{page:?}");
     ensure!(stranger.session().is_none());
 
     let code = node.console().await?.setup_code.context("no code")?;
     let differing = [("code", code.as_str()), ("password", PASSWORD), ("repeated", "something else")];
-    ensure!(stranger.post("/panel/setup", &differing).await?.status == 422);
+    let page = stranger.post_and_follow("/panel/setup", &differing).await?;
+    ensure!(page.body.contains("The two passwords differ"), "{page:?}");
     let mut browser = node.set_up().await?;
     ensure!(browser.get("/panel").await?.status == 200);
 
     let again = [("code", code.as_str()), ("password", PASSWORD), ("repeated", PASSWORD)];
     let page = stranger.post("/panel/setup", &again).await?;
-    ensure!(page.status == 422 && stranger.session().is_none(), "{page:?}");
+    ensure!(page.status == 303 && stranger.session().is_none(), "{page:?}");
     ensure!(node.console().await?.setup_code.is_none());
     let page = stranger.get("/panel/catalog?q=earth").await?;
     ensure!(page.header("location") == "/panel/login?next=%2Fpanel%2Fcatalog%3Fq%3Dearth", "{page:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_password_that_is_easy_to_guess_is_not_taken_anywhere() -> Result<()> {
+    let node = Node::start().await?;
+    let mut stranger = node.browser()?;
+    let code = node.console().await?.setup_code.context("no code")?;
+    let body = json!({ "code": code, "password": "aaaaaaaaaa" }).to_string();
+    let request = stranger
+        .request(Method::POST, "/api/v1/setup")
+        .header(header::ORIGIN, &node.url)
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(body);
+    let page = stranger.send(request).await?;
+    ensure!(page.status == 422 && page.body.contains("easy to guess"), "{page:?}");
+    let mut browser = node.set_up().await?;
+    let fields = [("password", "qwertyuiop"), ("repeated", "qwertyuiop")];
+    let page = browser.post("/panel/password", &fields).await?;
+    ensure!(page.status == 422 && page.body.contains("easy to guess"), "{page:?}");
+    let mut other = node.browser()?;
+    let page = other.post("/panel/login", &[("password", PASSWORD)]).await?;
+    ensure!(page.status == 303, "the password of before holds: {page:?}");
     Ok(())
 }
 
@@ -55,10 +79,9 @@ async fn whoever_watches_over_the_process_asks_this_port_as_well_and_without_a_l
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_only_forms_are_sent_to_says_so_when_it_is_opened() -> Result<()> {
-    let node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (_node, mut browser) = Node::opened().await?;
     let page = browser.get("/panel/catalog?page=-1").await?;
-    ensure!(page.status == 400 && page.body.contains("The request cannot be understood"), "{page:?}");
+    ensure!(page.status == 400 && page.body.contains("The request is not valid"), "{page:?}");
     for path in ["/panel/theme", "/panel/network/test", "/panel/finance/stop", "/panel/settings/backup/daily"]
     {
         let page = browser.get(path).await?;
@@ -70,8 +93,7 @@ async fn what_only_forms_are_sent_to_says_so_when_it_is_opened() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn logging_in_makes_a_new_session_and_never_takes_one_that_was_brought() -> Result<()> {
-    let node = Node::start().await?;
-    let first = node.set_up().await?;
+    let (node, first) = Node::opened().await?;
     let mut victim = node.browser()?;
     let planted = "0".repeat(64);
     victim.cookies.push(("__Host-farthing-console".to_owned(), planted.clone()));
@@ -133,8 +155,7 @@ async fn guesses_are_slowed_and_nobody_is_locked_out() -> Result<()> {
 /// Another program of this machine, which posts wrong passwords all the time on many connections.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_local_program_that_guesses_all_the_time_keeps_no_browser_out_that_was_here_before() -> Result<()> {
-    let node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (node, mut browser) = Node::opened().await?;
     let (slowed, mut seen) = tokio::sync::watch::channel(0_usize);
     let guessers: Result<Vec<_>> = (0..48)
         .map(|number| {
@@ -183,8 +204,7 @@ async fn a_local_program_that_guesses_all_the_time_keeps_no_browser_out_that_was
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_is_made_only_by_a_page_of_ours() -> Result<()> {
-    let node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (node, mut browser) = Node::opened().await?;
     let key = browser.key.clone().context("no key")?;
     type Change = fn(reqwest::RequestBuilder) -> reqwest::RequestBuilder;
     let elsewhere: [(&str, Change); 4] = [
@@ -199,7 +219,7 @@ async fn a_change_is_made_only_by_a_page_of_ours() -> Result<()> {
             .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
             .body(format!("console_key={key}"));
         let page = browser.send(change(form)).await?;
-        ensure!(page.status == 403 && page.body.contains("Another site"), "{who}: {page:?}");
+        ensure!(page.status == 403 && page.body.contains("from another site"), "{who}: {page:?}");
     }
     let spends = async || -> Result<bool> {
         let state = node.process.control().ask(endpoint::Spending).await?;
@@ -225,8 +245,7 @@ async fn a_change_is_made_only_by_a_page_of_ours() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_that_rebinds_its_name_is_refused() -> Result<()> {
-    let node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (_node, mut browser) = Node::opened().await?;
     let other = format!("{}.localhost", "0".repeat(32));
     for host in ["evil.example", "localhost.evil.example", "evil.example:3002", &other] {
         for path in ["/panel", "/panel/setup", "/ca.pem", "/api/v1/status", "/assets/console.css"] {
@@ -240,8 +259,7 @@ async fn a_page_that_rebinds_its_name_is_refused() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_owner_of_the_machine_gets_back_in_and_everybody_else_is_out() -> Result<()> {
-    let node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (node, mut browser) = Node::opened().await?;
     let mut other = node.browser()?;
     ensure!(other.post("/panel/login", &[("password", PASSWORD)]).await?.status == 303);
     let fields = [("password", "five random words"), ("repeated", "five random words")];
@@ -261,18 +279,15 @@ async fn the_owner_of_the_machine_gets_back_in_and_everybody_else_is_out() -> Re
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restart_keeps_one_logged_in_and_asks_for_the_password_before_danger() -> Result<()> {
-    let mut node = Node::start().await?;
-    let mut browser = node.set_up().await?;
-    node.process.stop().await?;
-    node.process.restart(Vec::new()).await?;
-    browser.moved_to(&node.console().await?.url);
+    let (mut node, mut browser) = Node::opened().await?;
+    node.restart(&mut browser).await?;
     ensure!(browser.get("/panel").await?.status == 200);
     let page = browser.press("/panel/finance/stop", &[]).await?;
     ensure!(page.status == 303, "the key holds after a restart: {page:?}");
     const RESUME: &str = "/panel/finance/resume";
     ensure!(browser.press(RESUME, &[]).await?.asks_for_password());
     let page = browser.press(RESUME, &[("console_password", "a wrong password")]).await?;
-    ensure!(page.status == 422 && page.body.contains("not the password"), "{page:?}");
+    ensure!(page.status == 422 && page.body.contains("Wrong password"), "{page:?}");
     let page = browser.press(RESUME, &[("console_password", PASSWORD)]).await?;
     ensure!(page.status == 303, "{page:?}");
     browser.press("/panel/finance/stop", &[]).await?;

@@ -102,12 +102,9 @@ async fn a_program_logs_in_and_does_what_the_command_line_does() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_dangerous_asks_for_the_password_again() -> Result<()> {
-    let mut node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (mut node, mut browser) = Node::opened().await?;
     ensure!(browser.get("/api/v1/secret").await?.status == 200, "it was just entered");
-    node.process.stop().await?;
-    node.process.restart(Vec::new()).await?;
-    browser.moved_to(&node.console().await?.url);
+    node.restart(&mut browser).await?;
     let page = browser.get("/api/v1/secret").await?;
     ensure!(page.status == 403 && !page.body.contains("farthing_sk_"), "{page:?}");
     let head = browser.request(Method::HEAD, "/api/v1/secret");
@@ -154,8 +151,7 @@ async fn what_is_dangerous_asks_for_the_password_again() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_path_of_the_description_answers() -> Result<()> {
-    let node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (_node, mut browser) = Node::opened().await?;
     let page = browser.get("/api/v1/openapi.json").await?;
     ensure!(page.status == 200, "{page:?}");
     let document: Value = serde_json::from_str(&page.body)?;
@@ -171,7 +167,7 @@ async fn every_path_of_the_description_answers() -> Result<()> {
                 .request(Method::from_bytes(method.to_uppercase().as_bytes())?, &asked)
                 .header("sec-fetch-site", "same-origin");
             let page = browser.send(request).await?;
-            let is_there = page.status != 405 && !page.body.contains("There is no such address");
+            let is_there = page.status != 405 && !page.body.contains("This address does not exist");
             ensure!(is_there, "{method} {path}: {page:?}");
         }
     }

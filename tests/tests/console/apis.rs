@@ -18,8 +18,7 @@ async fn api(node: &Node) -> Result<Api> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_is_paused_resumed_priced_and_retired() -> Result<()> {
-    let node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (node, mut browser) = Node::opened().await?;
     let upstream = Upstream::start().await?;
     let file = service_file(&upstream.url(), farthing_control::types::Charge::Success);
     node.process.control().tell(endpoint::AddApi, &file).await?;
@@ -38,11 +37,13 @@ async fn a_service_is_paused_resumed_priced_and_retired() -> Result<()> {
     ensure!(page.status == 303, "{page:?}");
     let one = [("price", "1,5"), ("operation", "GET /ok")];
     let page = browser.post(&format!("{own}/price"), &one).await?;
-    ensure!(page.status == 422 && page.body.contains("no amount of USDC"), "{page:?}");
+    ensure!(page.status == 422 && page.body.contains("not an amount of USDC"), "{page:?}");
     let one = [("price", "1.5"), ("operation", "GET /no-such")];
     let page = browser.post(&format!("{own}/price"), &one).await?;
     ensure!(page.status == 422 && page.body.contains("no operation GET /no-such"), "{page:?}");
-    browser.post(&format!("{own}/price"), &[("price", "1.5"), ("operation", "GET /ok")]).await?;
+    let one = [("price", "1.5"), ("operation", "GET /ok"), ("page", "0")];
+    let page = browser.post_and_follow(&format!("{own}/price"), &one).await?;
+    ensure!(page.body.contains("aria-label=\"Price of GET /ok\"") && page.body.contains("1.5"), "{page:?}");
     let after = api(&node).await?;
     let price = |path: &str| {
         let operation = after.operations.iter().find(|operation| operation.path == path);
@@ -53,7 +54,7 @@ async fn a_service_is_paused_resumed_priced_and_retired() -> Result<()> {
     let retire = format!("{own}/retire");
     ensure!(browser.press(&retire, &[]).await?.asks_for_password());
     ensure!(api(&node).await?.id.to_string() == id, "it is there");
-    ensure!(browser.get(&retire).await?.body.contains("cannot be undone"));
+    ensure!(browser.get(&retire).await?.body.contains("cannot undo"));
     let page = browser.post(&retire, &[]).await?;
     ensure!(page.header("location").starts_with("/panel/apis?retired"), "{page:?}");
     let none = node.process.control().ask(endpoint::Apis).await?;
@@ -66,8 +67,7 @@ async fn a_service_is_paused_resumed_priced_and_retired() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_newer_description_is_compared_and_then_published() -> Result<()> {
-    let node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (node, mut browser) = Node::opened().await?;
     let document = |paths: &[&str]| {
         let item = json!({ "get": { "responses": { "200": { "description": "Fine" } } } });
         let paths: serde_json::Map<_, _> =
@@ -83,7 +83,7 @@ async fn a_newer_description_is_compared_and_then_published() -> Result<()> {
     let newer = document(&["/b", "/c"]);
     let page =
         browser.upload(&again, &[("file", Some("api.json"), newer.as_bytes()), ("go", None, b"see")]).await?;
-    ensure!(page.body.contains("New: GET /c") && page.body.contains("Gone: GET /a"), "{page:?}");
+    ensure!(page.body.contains("New: GET /c") && page.body.contains("Removed: GET /a"), "{page:?}");
     ensure!(page.body.contains("Not published yet"), "{page:?}");
     ensure!(api(&node).await?.listing_version == 1);
     let broken = browser.upload(&again, &[("file", Some("api.json"), b"{"), ("go", None, b"apply")]).await?;

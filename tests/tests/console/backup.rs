@@ -16,14 +16,6 @@ const PHRASE: &str = "/panel/settings/phrase";
 const CHECK: &str = "/panel/settings/phrase/check";
 const PASSPHRASE: &str = "four other random words";
 
-/// After a restart the password is not fresh any more.
-async fn restarted(node: &mut Node, browser: &mut Browser) -> Result<()> {
-    node.process.stop().await?;
-    node.process.restart(Vec::new()).await?;
-    browser.moved_to(&node.console().await?.url);
-    Ok(())
-}
-
 fn words_of(html: &str) -> Vec<String> {
     let list = html.split("<ol class=\"words\">").nth(1).unwrap_or_default();
     let list = list.split("</ol>").next().unwrap_or_default();
@@ -33,10 +25,9 @@ fn words_of(html: &str) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_words_are_shown_on_demand_for_a_fresh_password_and_three_are_asked_back() -> Result<()> {
-    let mut node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (mut node, mut browser) = Node::opened().await?;
     ensure!(browser.get("/panel").await?.body.contains("Back up the wallet"), "it is to be done");
-    restarted(&mut node, &mut browser).await?;
+    node.restart(&mut browser).await?;
     for place in [PHRASE, CHECK] {
         let page = browser.press(place, &[("w1", "zebra"), ("w9", "zebra"), ("w17", "zebra")]).await?;
         ensure!(page.asks_for_password() && words_of(&page.body).is_empty(), "{page:?}");
@@ -61,7 +52,7 @@ async fn the_words_are_shown_on_demand_for_a_fresh_password_and_three_are_asked_
         names.iter().zip(&asked).map(|(name, number)| (name.as_str(), word(*number))).collect()
     };
     let page = browser.post(CHECK, &typed(true)).await?;
-    ensure!(page.status == 422 && page.body.contains("Not all of these words"), "{page:?}");
+    ensure!(page.status == 422 && page.body.contains("Some of these words"), "{page:?}");
     let page = browser.post(CHECK, &typed(false)).await?;
     ensure!(page.header("location") == LIST, "{page:?}");
     ensure!(browser.get(LIST).await?.body.contains("Written down"));
@@ -72,8 +63,7 @@ async fn the_words_are_shown_on_demand_for_a_fresh_password_and_three_are_asked_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_backup_is_made_downloaded_and_restored_in_the_place_of_another_node() -> Result<()> {
-    let mut old = Node::start().await?;
-    let mut browser = old.set_up().await?;
+    let (mut old, mut browser) = Node::opened().await?;
     let typed = |repeated| [("passphrase", PASSPHRASE), ("repeated", repeated)];
     let page = browser.post(LIST, &typed("another")).await?;
     ensure!(page.status == 422 && page.body.contains("differ"), "{page:?}");
@@ -93,19 +83,18 @@ async fn a_backup_is_made_downloaded_and_restored_in_the_place_of_another_node()
     ensure!(file.starts_with(b"FARTHBK1") && file == std::fs::read(&all[0].path)?);
     let (wallet, secret) = (old.process.status().await?.address.0, old.process.secret().await?);
     let authority = std::fs::read_to_string(old.process.ca_file())?;
-    restarted(&mut old, &mut browser).await?;
+    old.restart(&mut browser).await?;
     for path in [download, format!("/api/v1/backups/{name}")] {
         let page = browser.get(&path).await?;
         ensure!(!page.body.contains("FARTHBK1") && page.status != 200, "{path}: {}", page.status);
     }
     old.process.stop().await?;
 
-    let new = Node::start().await?;
-    let mut browser = new.set_up().await?;
+    let (new, mut browser) = Node::opened().await?;
     let (own, own_secret) = (new.process.status().await?.address.0, new.process.secret().await?);
     let upload = format!("{LIST}/upload");
     let page = browser.upload(&upload, &[("file", Some("notes.txt"), b"no backup at all")]).await?;
-    ensure!(page.status == 422 && page.body.contains("no backup of this program"), "{page:?}");
+    ensure!(page.status == 422 && page.body.contains("not a backup from this program"), "{page:?}");
     let page = browser.upload_with(&upload, "forged", &[("file", Some("a"), &file)]).send().await?;
     ensure!(page.status() == 403, "{page:?}");
     let page = browser.upload(&upload, &[("file", Some("mine.backup"), &file)]).await?;
@@ -116,19 +105,22 @@ async fn a_backup_is_made_downloaded_and_restored_in_the_place_of_another_node()
     let looked_at = new.process.data_dir().join(".verify");
     std::fs::write(&looked_at, "in the way")?;
     let page = browser.post(&place, &[("passphrase", PASSPHRASE), ("go", "check")]).await?;
-    ensure!(!page.body.contains("its books add up"), "it is opened elsewhere: {page:?}");
+    ensure!(!page.body.contains("its ledger is consistent"), "it is opened elsewhere: {page:?}");
     std::fs::remove_file(&looked_at)?;
     std::fs::create_dir(&looked_at)?;
     std::fs::write(looked_at.join("left.redb"), "a ledger of an interrupted look")?;
     let page = browser.post(&place, &[("passphrase", PASSPHRASE), ("go", "check")]).await?;
-    ensure!(page.body.contains("its books add up") && page.body.contains(&wallet.to_string()), "{page:?}");
+    ensure!(
+        page.body.contains("its ledger is consistent") && page.body.contains(&wallet.to_string()),
+        "{page:?}"
+    );
     let page = browser.post(&place, &[("passphrase", PASSPHRASE), ("go", "restore")]).await?;
     ensure!(page.status == 422 && page.body.contains("runs nowhere else"), "{page:?}");
     ensure!(page.body.contains("in channels, 0.00 earned and not claimed"), "{page:?}");
     ensure!(new.process.status().await?.address.0 == own, "nothing was restored");
     let page = browser.post(&place, &[("passphrase", PASSPHRASE), ("go", "restore"), ("alone", "1")]).await?;
     ensure!(page.status == 200 && page.body.contains("The node restarts"), "{page:?}");
-    let left = format!("the wallet <code>{own}</code>, whose money nobody looks after now");
+    let left = format!("the wallet <code>{own}</code>, and no node manages its money now");
     ensure!(page.body.contains(&left), "{page:?}");
     ensure!(page.header("refresh").contains("/panel"), "{page:?}");
     eventually("the restored node runs", async || {
@@ -201,22 +193,23 @@ async fn what_was_replaced_is_removed(browser: &mut Browser, kept: &Path, wallet
 #[tokio::test(flavor = "multi_thread")]
 async fn the_backup_of_every_day_is_turned_on_seen_and_turned_off() -> Result<()> {
     const DAILY: &str = "/panel/settings/backup/daily";
-    let mut node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (mut node, mut browser) = Node::opened().await?;
     let page = browser.get(LIST).await?;
-    ensure!(page.body.contains("Turn it on") && !page.body.contains("Make one now"), "{page:?}");
+    ensure!(page.body.contains("Turn on daily backups") && !page.body.contains("Back up now"), "{page:?}");
     let fields = |repeated: &'static str, keep: &'static str| {
         [("go", "on"), ("passphrase", PASSPHRASE), ("repeated", repeated), ("keep", keep)]
     };
-    for (repeated, keep, says) in
-        [("another", "3", "differ"), (PASSPHRASE, "many", "no number"), (PASSPHRASE, "0", "keep 1 to 365")]
-    {
+    for (repeated, keep, says) in [
+        ("another", "3", "differ"),
+        (PASSPHRASE, "many", "not a number"),
+        (PASSPHRASE, "0", "expected 1 to 365"),
+    ] {
         let page = browser.post(DAILY, &fields(repeated, keep)).await?;
         ensure!(page.status == 422 && page.body.contains(says), "{says}: {page:?}");
     }
     let page = browser.post(DAILY, &fields(PASSPHRASE, "3")).await?;
     ensure!(page.status == 303, "{page:?}");
-    ensure!(browser.get(page.header("location")).await?.body.contains("every day from now on"));
+    ensure!(browser.get(page.header("location")).await?.body.contains("Daily backups are on"));
     eventually("the first one is made", async || {
         let standing = node.process.control().ask(endpoint::AutomaticBackups).await?;
         Ok(standing.newest.is_some() && standing.keep == 3)
@@ -224,7 +217,7 @@ async fn the_backup_of_every_day_is_turned_on_seen_and_turned_off() -> Result<()
     .await?;
     ensure!(browser.get(LIST).await?.body.contains("-auto.backup"));
     let settings = browser.get("/panel/settings").await?;
-    ensure!(settings.body.contains("Every day: <span class=\"good\">on"), "{settings:?}");
+    ensure!(settings.body.contains("Daily backups: <span class=\"good\">on"), "{settings:?}");
     ensure!(settings.body.contains("next in "), "{settings:?}");
     ensure!(!settings.body.contains(PASSPHRASE) && !node.process.log().contains(PASSPHRASE));
 
@@ -236,20 +229,20 @@ async fn the_backup_of_every_day_is_turned_on_seen_and_turned_off() -> Result<()
     ensure!(page.status == 503 || page.status == 422, "{page:?}");
     let page = browser.get("/panel").await?;
     ensure!(page.body.contains("The daily backup fails"), "{page:?}");
-    ensure!(browser.get("/panel/settings").await?.body.contains("<span class=\"bad\">fails"));
+    ensure!(browser.get("/panel/settings").await?.body.contains("<span class=\"bad\">failing"));
     std::fs::remove_file(&folder)?;
     std::fs::rename(&aside, &folder)?;
     let page = browser.post(DAILY, &[("go", "now")]).await?;
     ensure!(page.status == 303, "{page:?}");
     ensure!(!browser.get("/panel").await?.body.contains("The daily backup fails"));
 
-    restarted(&mut node, &mut browser).await?;
+    node.restart(&mut browser).await?;
     let page = browser.press(DAILY, &[("go", "off")]).await?;
     ensure!(page.asks_for_password(), "{page:?}");
     let page = browser.post(DAILY, &[("go", "off")]).await?;
     ensure!(page.status == 303, "{page:?}");
     let page = browser.get(LIST).await?;
-    ensure!(page.body.contains("Turn it on") && page.body.contains("-auto.backup"), "{page:?}");
+    ensure!(page.body.contains("Turn on daily backups") && page.body.contains("-auto.backup"), "{page:?}");
     Ok(())
 }
 

@@ -9,13 +9,13 @@ use crate::support::{Node, Page};
 /// Pages, and what they say on such a node.
 const SAID: [(&str, &[&str]); 8] = [
     ("/panel", &["No other node is connected", "unknown"]),
-    ("/panel/catalog", &["Your node is alone"]),
-    ("/panel/finance", &["unknown USDC", "There are no channels yet"]),
-    ("/panel/finance/history", &["Nothing fits"]),
+    ("/panel/catalog", &["No other node is connected"]),
+    ("/panel/finance", &["unknown USDC", "No channels yet"]),
+    ("/panel/finance/history", &["No entries to show"]),
     ("/panel/activity", &["No calls yet"]),
     ("/panel/network", &["No other node is connected", "Test now"]),
-    ("/panel/settings", &["none seen yet"]),
-    ("/panel/settings/diagnostics", &["Something needs a look", "Not good", "chain"]),
+    ("/panel/settings", &["No block seen yet"]),
+    ("/panel/settings/diagnostics", &["Problems found", "Problem</span>", "chain"]),
 ];
 
 fn says(path: &str, page: &Page, words: &[&str]) -> Result<()> {
@@ -28,8 +28,7 @@ fn says(path: &str, page: &Page, words: &[&str]) -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_page_of_a_node_without_chain_and_peers_says_what_is_wrong() -> Result<()> {
-    let node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (node, mut browser) = Node::opened().await?;
     for (path, words) in SAID {
         says(path, &browser.get(path).await?, words)?;
     }
@@ -58,8 +57,7 @@ async fn every_page_of_a_node_without_chain_and_peers_says_what_is_wrong() -> Re
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wallet_file_that_cannot_be_read_is_told_where_it_is_needed_and_left_as_it_is() -> Result<()> {
-    let node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (node, mut browser) = Node::opened().await?;
     let file = node.process.data_dir().join("wallet.json");
     let whole = std::fs::read(&file)?;
     for damaged in [&b"{"[..], b"\xff\xfe", &whole[..whole.len() / 2]] {
@@ -73,7 +71,7 @@ async fn a_wallet_file_that_cannot_be_read_is_told_where_it_is_needed_and_left_a
         }
         let typed = [("passphrase", "four other random words"), ("repeated", "four other random words")];
         let page = browser.post("/panel/settings/backup", &typed).await?;
-        ensure!(page.status != 200 && page.body.contains("wallet any more"), "{page:?}");
+        ensure!(page.status != 200 && page.body.contains("is no longer this node"), "{page:?}");
         ensure!(std::fs::read(&file)? == damaged, "the file is left as it was");
     }
     std::fs::write(&file, &whole)?;

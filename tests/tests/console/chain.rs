@@ -53,6 +53,8 @@ async fn endpoints_are_tested_before_they_are_taken_and_hold_after_a_restart_fro
         ensure!(page.status == 422 && page.body.contains(wrong), "{urls}: {page:?}");
         ensure!(!page.body.contains("very-secret-key"), "{page:?}");
     }
+    let typed = farthing(&process, &["chain", "set", "--confirmations", "0"]).await?;
+    typed.fails(2, &["chain.confirmations", "Nothing was changed."])?;
     ensure!(!data_dir.join("settings.toml").exists(), "nothing was stored");
 
     let url = chain.rpc_url();
@@ -96,11 +98,10 @@ async fn endpoints_are_tested_before_they_are_taken_and_hold_after_a_restart_fro
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_environment_says_of_the_chain_is_changed_there() -> Result<()> {
-    let node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (_node, mut browser) = Node::opened().await?;
     let page = browser.get(CHAIN).await?;
     ensure!(page.body.contains("FARTHING_CHAIN__RPC_URLS") && page.body.contains("disabled"), "{page:?}");
     let page = browser.post(CHAIN, &[("rpc_urls", "http://127.0.0.1:9")]).await?;
-    ensure!(page.status == 422 && page.body.contains("which wins over what is set here"), "{page:?}");
+    ensure!(page.status == 422 && page.body.contains("which overrides what you set here"), "{page:?}");
     Ok(())
 }

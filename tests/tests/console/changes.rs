@@ -28,8 +28,7 @@ async fn versions(node: &Node, api: &Api) -> Result<Vec<u64>> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn changes_that_come_at_once_are_all_in_the_last_version() -> Result<()> {
-    let node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (node, mut browser) = Node::opened().await?;
     let (one, other) = (Upstream::start().await?, Upstream::start().await?);
     let control = node.process.control();
     let api = control.tell(endpoint::AddApi, &service_file(&one.url(), Charge::Success)).await?;

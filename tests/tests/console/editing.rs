@@ -31,8 +31,7 @@ fn offers(shown: &ApiShown) -> Vec<&str> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn texts_and_server_of_a_service_are_changed_and_its_secrets_are_not_shown() -> Result<()> {
-    let node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (node, mut browser) = Node::opened().await?;
     let (one, other) = (Upstream::start().await?, Upstream::start().await?);
     let api =
         node.process.control().tell(endpoint::AddApi, &service_file(&one.url(), Charge::Success)).await?;
@@ -81,7 +80,7 @@ async fn texts_and_server_of_a_service_are_changed_and_its_secrets_are_not_shown
 
     // A page that was opened before somebody else's change does not undo it.
     let page = browser.post(&edit, &fields("1", "Test service", upstream)).await?;
-    ensure!(page.status == 422 && page.body.contains("somebody changed it meanwhile"), "{page:?}");
+    ensure!(page.status == 422 && page.body.contains("because somebody changed it"), "{page:?}");
     ensure!(page.field("version")? == "2", "whoever sends it again has seen what is there now");
     ensure!(shown(&node).await?.api.name == "Another name");
 
@@ -103,7 +102,7 @@ async fn texts_and_server_of_a_service_are_changed_and_its_secrets_are_not_shown
     // A secret is taken away without another in its place.
     let secrets = format!("/panel/apis/{}/secrets", api.id);
     for (fields, wrong) in
-        [(&[("name", "X-Key")][..], "Tick that"), (&[("name", "X-Other"), ("sure", "1")], "not added")]
+        [(&[("name", "X-Key")][..], "Confirm that"), (&[("name", "X-Other"), ("sure", "1")], "does not add")]
     {
         let page = browser.post(&secrets, fields).await?;
         ensure!(page.status == 422 && page.body.contains(wrong), "{wrong}: {page:?}");
@@ -120,20 +119,24 @@ async fn texts_and_server_of_a_service_are_changed_and_its_secrets_are_not_shown
     farthing(&node.process, &["api", "edit", &id, "--remove-secret", "x-key"]).await?.ends_with(0)?;
     ensure!(shown(&node).await?.secrets == ["key"], "the other stays");
     farthing(&node.process, &["api", "edit", &id, "--remove-secret", "x-key"]).await?.ends_with(2)?;
+    let version = shown(&node).await?.api.listing_version;
+    farthing(&node.process, &["api", "edit", &id])
+        .await?
+        .fails(2, &["there is nothing to change", "api price"])?;
+    assert_eq!(shown(&node).await?.api.listing_version, version, "no version that differs in nothing");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_that_another_server_does_not_get_are_said_to_be_dropped() -> Result<()> {
-    let node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (node, mut browser) = Node::opened().await?;
     let (one, other) = (Upstream::start().await?, Upstream::start().await?);
     let file = service_file(&one.url(), Charge::Success);
     let api = node.process.control().tell(endpoint::AddApi, &file).await?;
     let id = api.id.to_string();
     let keys = ["api", "edit", &id, "--upstream-header", "X-Key=a", "--upstream-query", "key=b"];
     let told = farthing(&node.process, &keys).await?;
-    ensure!(!told.ends_with(0)?.out.contains("Dropped"), "{told:?}");
+    ensure!(!told.ends_with(0)?.out.contains("Removed: "), "{told:?}");
     let fields = |version, upstream| {
         [
             ("version", version),
@@ -157,23 +160,22 @@ async fn keys_that_another_server_does_not_get_are_said_to_be_dropped() -> Resul
     let page = browser.post(&edit, &fields(&version, second.as_str())).await?;
     let place = page.header("location").to_owned();
     ensure!(place == format!("/panel/apis/{id}?changed=1&done=keys-dropped"), "{page:?}");
-    ensure!(browser.get(&place).await?.body.contains("so they are dropped"), "{page:?}");
+    ensure!(browser.get(&place).await?.body.contains("so they were removed"), "{page:?}");
     ensure!(shown(&node).await?.secrets.is_empty());
 
     farthing(&node.process, &keys).await?.ends_with(0)?;
     // Who takes one away by name knows.
     let told = farthing(&node.process, &["api", "edit", &id, "--remove-secret", "key"]).await?;
-    ensure!(!told.ends_with(0)?.out.contains("Dropped"), "{told:?}");
+    ensure!(!told.ends_with(0)?.out.contains("Removed: "), "{told:?}");
     let told = farthing(&node.process, &["api", "edit", &id, "--upstream", &first]).await?;
     let said = format!("{}{}", told.ends_with(0)?.out, told.err);
-    ensure!(said.contains("Dropped: X-Key.") && said.contains("--upstream-header"), "{told:?}");
+    ensure!(said.contains("Removed: X-Key.") && said.contains("--upstream-header"), "{told:?}");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_operation_is_hidden_and_offered_again_and_a_later_reading_keeps_what_was_changed() -> Result<()> {
-    let node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (node, mut browser) = Node::opened().await?;
     let item = json!({ "get": { "responses": { "200": { "description": "Fine" } } } });
     let document = json!({ "openapi": "3.1.0", "info": { "title": "Things", "version": "1" },
         "servers": [{ "url": "http://127.0.0.1:9" }], "paths": { "/a": item, "/b": item } })
@@ -193,7 +195,9 @@ async fn an_operation_is_hidden_and_offered_again_and_a_later_reading_keeps_what
     ensure!(offers(&now) == ["/b"] && now.hidden.len() == 1 && now.hidden[0].path == "/a", "{now:?}");
     ensure!(now.samples.iter().all(|sample| sample.operation != "GET /a"), "{now:?}");
     let page = browser.get(&format!("/panel/apis/{id}")).await?;
-    ensure!(page.body.contains("Not offered") && page.body.contains("Offer again"), "{page:?}");
+    ensure!(page.body.contains("1 offered, 1 hidden") && !page.body.contains("Offer again"), "{page:?}");
+    let page = browser.get(&format!("/panel/apis/{id}/operations")).await?;
+    ensure!(page.body.contains("Hidden operations") && page.body.contains("Offer again"), "{page:?}");
     for (operation, what, wrong) in [
         ("GET /b", "hide", "leaves nothing to offer"),
         ("GET /c", "hide", "not offered"),
@@ -239,7 +243,7 @@ async fn a_change_reaches_consumers_and_the_owner_sees_that_its_listing_is_found
     let mut browser = set_up(&world.owner).await?;
     let page = browser.get(&format!("/panel/apis/{id}?check=1")).await?;
     ensure!(page.body.contains("Seen by 1 of 1 connected node<"), "{page:?}");
-    ensure!(page.body.contains("takes connections"), "{page:?}");
+    ensure!(page.body.contains("accepts connections, in"), "{page:?}");
     let told = farthing(&world.owner, &["api", "health", &id]).await?;
     ensure!(told.ends_with(0)?.out.contains("1 of 1 connected nodes"), "{told:?}");
     let page = browser.get(&format!("/panel/apis/{id}")).await?;
@@ -270,7 +274,10 @@ async fn versions_are_told(world: &mut World, id: &str) -> Result<()> {
     ensure!(shown.ends_with(0)?.out.contains(hidden), "{shown:?}");
     let mut browser = set_up(&world.consumer).await?;
     let page = browser.get(&format!("/panel/catalog/{id}?part=versions")).await?;
-    ensure!(page.body.contains("Gone: GET /html") && page.body.contains("As the owner tells it"), "{page:?}");
+    ensure!(
+        page.body.contains("Gone: GET /html") && page.body.contains("The owner provides this history"),
+        "{page:?}"
+    );
 
     let median = async |node: &NodeProcess| -> Result<Option<u64>> {
         let apis = node.control().ask(endpoint::Apis).await?;
@@ -287,8 +294,7 @@ async fn versions_are_told(world: &mut World, id: &str) -> Result<()> {
     // Each comes back on another port. Were both away at once, neither would know where the other is.
     for node in [&mut world.owner, &mut world.consumer] {
         node.stop().await?;
-        node.restart(Vec::new()).await?;
-        node.wait_until_ready().await?;
+        node.restart_until_ready(Vec::new()).await?;
         eventually("it is connected again", async || {
             let peers = node.control().ask(endpoint::Peers).await?;
             Ok(!peers.is_empty())
@@ -328,8 +334,8 @@ async fn a_server_that_stays_away_is_an_alert_until_it_is_back() -> Result<()> {
     eventually("it is told that nobody answers there", async || is_told(&node).await).await?;
     let mut browser = node.set_up().await?;
     let page = browser.get("/panel/apis").await?;
-    ensure!(page.body.contains("A server of yours takes no calls"), "{page:?}");
-    ensure!(page.body.contains("<span class=\"bad\">takes no connection"), "{page:?}");
+    ensure!(page.body.contains("One of your servers accepts no calls"), "{page:?}");
+    ensure!(page.body.contains("<span class=\"bad\">accepts no connection"), "{page:?}");
     node.process.stop().await?;
     node.process.restart(Vec::new()).await?;
     ensure!(is_told(&node).await?, "a restart forgets it");

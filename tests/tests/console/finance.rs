@@ -4,6 +4,7 @@ use anyhow::{Context, Result, ensure};
 use farthing_control::endpoint;
 use farthing_protocol::{Address, Usdc};
 use farthing_tests::{
+    agreement::until_closed,
     wait::eventually,
     world::{FUNDS, PRICE, World},
 };
@@ -21,7 +22,7 @@ async fn money_is_looked_at_and_then_sent_once() -> Result<()> {
     let world = World::start().await?;
     let mut browser = set_up(&world.consumer).await?;
     let page = browser.get("/panel/finance").await?;
-    for part in ["5.00 USDC", "class=\"qr\"", &world.consumer_wallet.to_string(), "There are no channels"] {
+    for part in ["5.00 USDC", "class=\"qr\"", &world.consumer_wallet.to_string(), "No channels yet"] {
         ensure!(page.body.contains(part), "{part}: {page:?}");
     }
     let page = browser.post(SEND, &[("to", TO), ("amount", "1.25"), ("coin", "usdc")]).await?;
@@ -38,10 +39,17 @@ async fn money_is_looked_at_and_then_sent_once() -> Result<()> {
         ensure!(page.status == 303 && page.header("location") == order, "{page:?}");
     }
     eventually("it is said to be sent", async || {
-        Ok(browser.get(&order).await?.body.contains("1.25 USDC are sent"))
+        Ok(browser.get(&order).await?.body.contains("1.25 USDC sent"))
     })
     .await?;
     ensure!(world.chain.usdc_of(to).await? == Usdc::from_micros(1_250_000), "once");
+    // One state: nothing of the one before stands beside it.
+    let page = browser.get(&order).await?;
+    let (_, state) = page.body.split_once("id=\"live-order\"").context("no state")?;
+    ensure!(state.starts_with(" data-live=\"whole\">\n<h1>1.25 USDC sent</h1>"), "{page:?}");
+    for earlier in ["In the wallet", "console_password", "http-equiv", "Sending"] {
+        ensure!(!page.body.contains(earlier), "{earlier}: {page:?}");
+    }
 
     let page = browser.post(SEND, &[("to", TO), ("amount", "999"), ("coin", "usdc")]).await?;
     ensure!(page.status == 422 && page.body.contains("more than the wallet has"), "{page:?}");
@@ -53,8 +61,10 @@ async fn money_is_looked_at_and_then_sent_once() -> Result<()> {
         orders.push(page.header("location").to_owned());
     }
     browser.post(&orders[0], &[]).await?;
-    eventually("the first is sent", async || Ok(browser.get(&orders[0]).await?.body.contains("are sent")))
-        .await?;
+    eventually("the first is sent", async || {
+        Ok(browser.get(&orders[0]).await?.body.contains("USDC sent</h1>"))
+    })
+    .await?;
     browser.post(&orders[1], &[]).await?;
     eventually("the second is not", async || {
         Ok(browser.get(&orders[1]).await?.body.contains("Nothing was sent"))
@@ -67,18 +77,15 @@ async fn money_is_looked_at_and_then_sent_once() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_earned_is_claimed_and_a_channel_closed_in_the_console() -> Result<()> {
     let world = World::start().await?;
-    for _ in 0..3 {
-        ensure!(world.get("/ok").await?.status == 200);
-    }
-    world.wait_until_decided().await?;
+    world.buy(3).await?;
     let mut buyer = set_up(&world.consumer).await?;
     let mut seller = set_up(&world.owner).await?;
     let page = seller.get("/panel/finance").await?;
     ensure!(page.body.contains("0.006 USDC") && page.body.contains("I sell"), "{page:?}");
     let page = seller.post("/panel/finance/claim", &[]).await?;
-    ensure!(page.body.contains("0.006 USDC of 1 channel are in the wallet"), "{page:?}");
+    ensure!(page.body.contains("Claimed 0.006 USDC from 1 channel."), "{page:?}");
     let page = seller.post("/panel/finance/claim", &[]).await?;
-    ensure!(page.body.contains("Nothing was left to claim"), "{page:?}");
+    ensure!(page.body.contains("There is nothing to claim"), "{page:?}");
 
     let page = buyer.get("/panel/finance").await?;
     ensure!(page.body.contains("I buy") && page.body.contains("calls at this week"), "{page:?}");
@@ -87,11 +94,7 @@ async fn what_was_earned_is_claimed_and_a_channel_closed_in_the_console() -> Res
     ensure!(buyer.get(&close).await?.body.contains("Close this channel?"));
     let page = buyer.post(&close, &[]).await?;
     ensure!(page.status == 200 && page.body.contains("role=\"status\""), "{page:?}");
-    eventually("the channel is closed", async || {
-        let channels = world.consumer.control().ask(endpoint::Channels).await?;
-        Ok(channels.iter().all(|channel| channel.state.is_closed()))
-    })
-    .await?;
+    until_closed(&world.consumer).await?;
     ensure!(buyer.get(&close).await?.header("location") == "/panel/finance", "there is nothing to close");
     world.settle_and_check(FUNDS).await?;
     Ok(())
@@ -99,13 +102,12 @@ async fn what_was_earned_is_claimed_and_a_channel_closed_in_the_console() -> Res
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sending_asks_for_the_password_and_names_every_mistake() -> Result<()> {
-    let mut node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (mut node, mut browser) = Node::opened().await?;
     for (to, amount, coin, words) in [
-        ("0x12", "1", "usdc", "To is no address"),
+        ("0x12", "1", "usdc", "To is not an address"),
         (&TO.replace("7E5F", "7e5F"), "1", "usdc", "a character of this address is wrong"),
-        (TO, "1,5", "usdc", "no amount of USDC"),
-        (TO, "-1", "eth", "no amount of ETH"),
+        (TO, "1,5", "usdc", "not an amount of USDC"),
+        (TO, "-1", "eth", "not an amount of ETH"),
         (TO, "0", "usdc", "Amount is zero"),
     ] {
         let page = browser.post(SEND, &[("to", to), ("amount", amount), ("coin", coin)]).await?;
@@ -116,15 +118,13 @@ async fn sending_asks_for_the_password_and_names_every_mistake() -> Result<()> {
     let page = browser.post(SEND, &fields).await?;
     let order = page.header("location").to_owned();
     ensure!(browser.get(&order).await?.status == 200);
-    node.process.stop().await?;
-    node.process.restart(Vec::new()).await?;
-    browser.moved_to(&node.console().await?.url);
+    node.restart(&mut browser).await?;
     // With the key alone nothing leaves, whenever one logged in.
     let page = browser.press(SEND, &fields).await?;
     let newer = page.header("location").to_owned();
     for order in [&order, &newer] {
         let page = browser.press(order, &[]).await?;
-        ensure!(page.asks_for_password() && page.body.contains("Nothing is done yet"), "{page:?}");
+        ensure!(page.asks_for_password() && page.body.contains("Nothing has been done yet"), "{page:?}");
     }
     ensure!(browser.get(&newer).await?.body.contains("Send 1.00 USDC now"), "it still waits");
     let page = browser.post(&order, &[]).await?;
@@ -134,8 +134,7 @@ async fn sending_asks_for_the_password_and_names_every_mistake() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_code_to_pay_into_the_wallet_reads_as_its_address() -> Result<()> {
-    let node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (node, mut browser) = Node::opened().await?;
     let address = node.process.status().await?.address.to_string();
     for path in ["/panel/finance", "/panel/setup/fund"] {
         let page = browser.get(path).await?;
@@ -148,10 +147,7 @@ async fn the_code_to_pay_into_the_wallet_reads_as_its_address() -> Result<()> {
 async fn what_is_locked_earned_and_how_long_it_lasts_are_those_of_the_books() -> Result<()> {
     let world = World::start().await?;
     let calls: u64 = 4;
-    for _ in 0..calls {
-        ensure!(world.get("/ok").await?.status == 200);
-    }
-    world.wait_until_decided().await?;
+    world.buy(calls).await?;
     let mut buyer = set_up(&world.consumer).await?;
     let mut seller = set_up(&world.owner).await?;
     let tile = |page: &str, title: &str| -> Result<String> {

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use farthing_control::{
     endpoint,
-    types::{CatalogQuery, Charge, HistoryEntry},
+    types::{CatalogQuery, Charge, HistoryEntry, SeriesRange},
 };
 use farthing_tests::{
     full::{self, CALLS, LISTINGS},
@@ -21,7 +21,7 @@ const ROWS_MAX: usize = 250;
 /// As the route says.
 const CSV_LINES_MAX: usize = 20_000;
 /// Pages whose lists are long on such a node.
-const LONG: [&str; 8] = [
+const LONG: [&str; 14] = [
     "/panel/catalog?q=live+earthquakes",
     "/panel/catalog?q=global&category=science&sort=price",
     "/panel/catalog?page=40",
@@ -29,7 +29,13 @@ const LONG: [&str; 8] = [
     "/panel/finance/history?kind=bought&state=failed",
     "/panel/finance/history?kind=served",
     "/panel/finance/history?from=2026-01-01",
+    "/panel/finance/history?group=service",
+    "/panel/finance/history?group=day&kind=bought",
     "/panel/help/console",
+    "/panel/help/security",
+    "/panel?range=month",
+    "/panel?range=year",
+    "/panel/finance?range=month",
 ];
 
 #[tokio::test(flavor = "multi_thread")]
@@ -50,10 +56,10 @@ async fn every_page_of_a_full_node_is_there_and_small_and_its_lists_are_bounded(
 
     let mut browser = set_up(&node.process).await?;
     let stranger = stranger(&node).await?;
-    let services = ["overview", "endpoints", "samples", "versions"]
-        .map(|part| format!("/panel/catalog/{}?part={part}", own.id));
-    let owns = ["", "/edit"].map(|part| format!("/panel/apis/{}{part}", own.id));
-    let others = [format!("/panel/catalog/{}/sandbox", own.id), format!("/panel/catalog/{}/sdk", own.id)];
+    let services =
+        ["overview", "samples", "versions"].map(|part| format!("/panel/catalog/{}?part={part}", own.id));
+    let owns = ["", "/edit", "/operations"].map(|part| format!("/panel/apis/{}{part}", own.id));
+    let others = ["reference", "sandbox", "sdk"].map(|part| format!("/panel/catalog/{}/{part}", own.id));
     let longer = LONG.iter().map(ToString::to_string);
     for path in pages()?.into_iter().chain(longer).chain(services).chain(owns).chain(others) {
         judge(&mut browser, &path).await?;
@@ -61,6 +67,12 @@ async fn every_page_of_a_full_node_is_there_and_small_and_its_lists_are_bounded(
     // Its owner is nowhere: the page says what is known of it, and what is not.
     let page = browser.get(&format!("/panel/catalog/{stranger}")).await?;
     ensure!(page.status == 200 && page.body.len() <= HTML_BYTES_MAX, "{page:?}");
+
+    // The history keeps fewer of what cost nothing.
+    let month = node.process.control().ask(endpoint::Series.with("range", SeriesRange::Month)).await?;
+    ensure!(month.bought.outcomes.failed == CALLS, "{:?}", month.bought);
+    let home = browser.get("/panel?range=month").await?;
+    ensure!(home.body.contains("<path class=\"bars failed\""), "{home:?}");
 
     let csv = browser.get("/panel/finance/history.csv").await?;
     let csv = if csv.status == 303 { browser.get(csv.header("location")).await? } else { csv };

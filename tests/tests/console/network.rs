@@ -21,7 +21,7 @@ async fn what_travels_between_nodes_is_counted_on_both_sides() -> Result<()> {
     ensure!(owner.sent_bytes > 0 && owner.received_bytes > 0, "{owner:?}");
     let mut browser = set_up(&world.consumer).await?;
     let page = browser.get("/panel/network").await?;
-    for part in ["<dt>Sent</dt>", "<dt>Received</dt>", "since the start", "/s</dd>"] {
+    for part in ["<dt>Sent</dt>", "<dt>Received</dt>", "since the node started", "/s</dd>"] {
         ensure!(page.body.contains(part), "{part}: {page:?}");
     }
     let page = browser.get("/api/v1/net/traffic").await?;

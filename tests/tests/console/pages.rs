@@ -11,10 +11,13 @@ use farthing_tests::{command::farthing, console_pages::fixed_pages, world::PRICE
 use crate::support::{Browser, Node, Page};
 
 /// Beside the pages that need nothing filled in: some of the others, and an address that is none.
-const MORE: [&str; 4] = [
+const MORE: [&str; 7] = [
     "/panel/catalog?q=earth&online=1&sort=price",
     "/panel/settings/secrets/default",
     "/panel/help/problems",
+    "/panel/help?q=channel",
+    "/panel/help/design?part=lists",
+    "/panel/help/design?part=figures",
     "/panel/nothing-here",
 ];
 
@@ -27,10 +30,11 @@ pub fn pages() -> Result<Vec<String>> {
 /// Larger ones are slow on a phone and hide what matters.
 pub const HTML_BYTES_MAX: usize = 60 * 1024;
 
-const POLICY: [&str; 8] = [
+const POLICY: [&str; 9] = [
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
+    "font-src 'self'",
     "connect-src 'self'",
     "form-action 'self'",
     "base-uri 'none'",
@@ -91,8 +95,7 @@ async fn every_answer_has_the_headers_and_every_page_is_small_and_kept_by_nobody
 
 #[tokio::test(flavor = "multi_thread")]
 async fn styles_and_scripts_are_small_ours_and_kept_for_long() -> Result<()> {
-    let node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (_node, mut browser) = Node::opened().await?;
     let html = browser.get("/panel/catalog").await?.body;
     let (mut sizes, mut compressed) = ((0, 0), (0, 0));
     for part in html.split('"').filter(|part| part.starts_with("/assets/")) {
@@ -146,8 +149,7 @@ fn hostile(upstream: &str) -> ServiceFile {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn strangers_texts_are_shown_and_do_nothing() -> Result<()> {
-    let node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (node, mut browser) = Node::opened().await?;
     let upstream = farthing_tests::upstream::Upstream::start().await?;
     let api = node.process.control().tell(endpoint::AddApi, &hostile(&upstream.url())).await?;
     farthing_tests::wait::eventually("the service is in the catalog", async || {
@@ -171,9 +173,9 @@ async fn strangers_texts_are_shown_and_do_nothing() -> Result<()> {
 }
 
 fn all_pages_of(api: &Api) -> Vec<String> {
-    let parts = ["overview", "endpoints", "samples", "versions"];
+    let parts = ["overview", "samples", "versions"];
     let service = parts.map(|part| format!("/panel/catalog/{}?part={part}", api.id));
-    let own = ["sandbox", "sdk"].map(|part| format!("/panel/catalog/{}/{part}", api.id));
+    let own = ["reference", "sandbox", "sdk"].map(|part| format!("/panel/catalog/{}/{part}", api.id));
     ["/panel", "/panel/catalog", "/panel/catalog?q=%3Cscript%3Ealert(1)%3C%2Fscript%3E&tag=%3Cb%3E"]
         .map(ToOwned::to_owned)
         .into_iter()
@@ -191,8 +193,7 @@ async fn document_is_downloaded(browser: &mut Browser, api: &Api) -> Result<()> 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_catalog_narrows_to_services_with_free_samples() -> Result<()> {
-    let node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (node, mut browser) = Node::opened().await?;
     let document = serde_json::json!({
         "openapi": "3.1.0", "info": { "title": "x", "version": "1" },
         "paths": { "/ok": { "get": { "responses": { "200": { "description": "ok", "content": {
@@ -227,8 +228,7 @@ async fn the_catalog_narrows_to_services_with_free_samples() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_open_page_hears_that_something_changed() -> Result<()> {
-    let node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (node, mut browser) = Node::opened().await?;
     let upstream = farthing_tests::upstream::Upstream::start().await?;
     ensure!(node.browser()?.get("/panel/events").await?.status == 303, "strangers hear nothing");
     let mut events = browser.request(reqwest::Method::GET, "/panel/events").send().await?;
@@ -250,8 +250,7 @@ async fn an_open_page_hears_that_something_changed() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_stops_although_a_page_is_open() -> Result<()> {
-    let mut node = Node::start().await?;
-    let browser = node.set_up().await?;
+    let (mut node, browser) = Node::opened().await?;
     let _events = browser.request(reqwest::Method::GET, "/panel/events").send().await?;
     let began = std::time::Instant::now();
     node.process.stop().await?;

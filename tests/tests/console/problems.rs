@@ -9,7 +9,10 @@ use farthing_tests::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{Browser, Page, set_up};
+use crate::{
+    sandbox::is_under_way,
+    support::{Browser, Page, set_up},
+};
 
 /// A problem by name, the operation that meets it, and what a caller says beside it.
 struct Case {
@@ -80,7 +83,9 @@ async fn press(world: &World, browser: &mut Browser, case: &Case) -> Result<Page
     fields.extend(case.filled);
     let sent = browser.post(&address, &fields).await?;
     ensure!(sent.status == 303, "{sent:?}");
-    browser.get(sent.header("location").trim_end_matches("#answer")).await
+    let place = sent.header("location").trim_end_matches("#answer").to_owned();
+    eventually("the call has ended", async || Ok(!is_under_way(&browser.get(&place).await?))).await?;
+    browser.get(&place).await
 }
 
 async fn browser_of(world: &World) -> Result<Browser> {

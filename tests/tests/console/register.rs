@@ -26,17 +26,30 @@ fn document(title: &str, server: &str, paths: &[&str]) -> Value {
     })
 }
 
-/// Uploads a document and returns the address of its draft.
+/// Uploads a document, sets a price for what is ticked, and returns the address of the draft.
 pub async fn begin(browser: &mut Browser, document: &str, price: &str) -> Result<String> {
     let parts = [
-        ("price", None, price.as_bytes()),
         ("file", Some("api.json"), document.as_bytes()),
         ("text", None, b"".as_slice()),
         ("url", None, b"".as_slice()),
     ];
     let page = browser.upload(NEW, &parts).await?;
     ensure!(page.status == 303, "{page:?}");
-    Ok(page.header("location").to_owned())
+    let draft = page.header("location").to_owned();
+    let page = set_price(browser, &draft, price).await?;
+    ensure!(page.status == 303 && page.header("location").ends_with("/details"), "{page:?}");
+    Ok(draft)
+}
+
+/// Sends the form of the second step with a price, and with what is ticked in it.
+async fn set_price(browser: &mut Browser, draft: &str, price: &str) -> Result<Page> {
+    let page = browser.get(draft).await?;
+    let boxes = page.body.split("name=\"o\" value=\"").skip(1);
+    let ticked = boxes.filter(|rest| rest.split('>').next().is_some_and(|tag| tag.contains("checked")));
+    let ticked: Vec<&str> = ticked.filter_map(|rest| rest.split('"').next()).collect();
+    let mut fields = vec![("page", "0"), ("price", price), ("go", "next")];
+    fields.extend(ticked.iter().map(|index| ("o", *index)));
+    browser.post(draft, &fields).await
 }
 
 /// What the form of the third step holds, with some of it changed.
@@ -51,7 +64,7 @@ async fn details(browser: &mut Browser, draft: &str, changed: &[(&str, &str)]) -
         let value = rest[..end].split_once("value=\"").map_or("", |(_, value)| value);
         value.split('"').next().unwrap_or_default().to_owned()
     };
-    let names = ["name", "summary", "category", "tags", "price", "upstream", "header_name", "query_name"];
+    let names = ["name", "summary", "category", "tags", "upstream", "header_name", "query_name"];
     let mut fields: Vec<(String, String)> = names.map(|name| (name.to_owned(), value(name))).to_vec();
     for name in ["description", "header_value", "query_value", "charge", "samples"] {
         fields.push((name.to_owned(), String::new()));
@@ -90,10 +103,18 @@ async fn an_uploaded_api_is_reviewed_tried_and_registered_and_another_node_has_i
     let own = format!("p{ok}");
     let cheap = [("page", "0"), ("o", &ok), ("o", &html), (&own, "cheap"), ("go", "next")];
     let page = browser.post(&draft, &cheap).await?;
-    ensure!(page.body.contains("no amount of USDC") && page.body.contains("“cheap”"), "{page:?}");
+    ensure!(page.body.contains("not an amount of USDC") && page.body.contains("“cheap”"), "{page:?}");
     let page = browser.post(&draft, &[("page", "0"), ("go", "next")]).await?;
-    ensure!(page.body.contains("Nothing is ticked"), "{page:?}");
-    let page = browser.post(&draft, &[("page", "0"), ("o", &ok), (&own, "0.005"), ("go", "next")]).await?;
+    ensure!(page.body.contains("No operation is selected"), "{page:?}");
+    for (wrong, words) in
+        [("free", "Price is “free”"), ("", "Price is missing"), ("-1", "not an amount of USDC")]
+    {
+        let page =
+            browser.post(&draft, &[("page", "0"), ("o", &ok), ("price", wrong), ("go", "next")]).await?;
+        ensure!(page.body.contains(words) && page.body.contains("id=\"result\""), "{wrong}: {page:?}");
+    }
+    let fields = [("page", "0"), ("o", ok.as_str()), (&own, "0.005"), ("price", "0.002"), ("go", "next")];
+    let page = browser.post(&draft, &fields).await?;
     ensure!(page.status == 303 && page.header("location").ends_with("/details"), "{page:?}");
 
     let page = details(&mut browser, &draft, &[("go", "try")]).await?;
@@ -101,9 +122,8 @@ async fn an_uploaded_api_is_reviewed_tried_and_registered_and_another_node_has_i
     ensure!(upstream.hits() == 1, "one request");
     let page = details(&mut browser, &draft, &[("upstream", "http://127.0.0.1:9"), ("go", "try")]).await?;
     ensure!(page.body.contains("No answer"), "{page:?}");
-    let page = details(&mut browser, &draft, &[("price", "free"), ("go", "next")]).await?;
-    ensure!(page.status == 422 && page.body.contains("Price is “free”"), "{page:?}");
-    let fixed = [("price", "0.002"), ("upstream", &upstream.url()), ("tags", "rain, sun"), ("go", "next")];
+    ensure!(page.body.contains("id=\"tried\""), "the address of the button leads to it: {page:?}");
+    let fixed = [("tags", "rain, sun"), ("upstream", &upstream.url()), ("go", "next")];
     let page = details(&mut browser, &draft, &fixed).await?;
     ensure!(page.status == 303 && page.header("location").ends_with("/preview"), "{page:?}");
 
@@ -119,7 +139,7 @@ async fn an_uploaded_api_is_reviewed_tried_and_registered_and_another_node_has_i
     let page = browser.post(&preview, &[]).await?;
     ensure!(page.status == 303, "{page:?}");
     let place = page.header("location").to_owned();
-    ensure!(browser.get(&place).await?.body.contains("It is live."));
+    ensure!(browser.get(&place).await?.body.contains("Your service is live."));
     ensure!(browser.get(&preview).await?.header("location") == place, "an old page leads to the service");
     ensure!(browser.post(&preview, &[]).await?.header("location") == place, "it is registered once");
     let apis = node.process.control().ask(endpoint::Apis).await?;
@@ -132,13 +152,12 @@ async fn an_uploaded_api_is_reviewed_tried_and_registered_and_another_node_has_i
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_worst_query_of_an_operation_stands_where_its_price_is_chosen() -> Result<()> {
-    let node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (_node, mut browser) = Node::opened().await?;
     let schema = "type Query { users: [User!]! } type User { name: String! friends: [User!]! }";
-    let page = browser.upload(NEW, &[("price", None, b"0.002"), ("text", None, schema.as_bytes())]).await?;
+    let page = browser.upload(NEW, &[("text", None, schema.as_bytes())]).await?;
     ensure!(page.status == 303, "{page:?}");
     let page = browser.get(page.header("location")).await?;
-    for words in ["1 warning", "GET /users", "2 lists within each other", "fields=friends", "name=\"p0\""] {
+    for words in ["1 warning", "GET /users", "2 nested lists", "fields=friends", "name=\"p0\""] {
         ensure!(page.body.contains(words), "`{words}` is not in {}", page.body);
     }
     Ok(())
@@ -146,18 +165,18 @@ async fn the_worst_query_of_an_operation_stands_where_its_price_is_chosen() -> R
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pasted_schema_and_a_scanned_server_become_services() -> Result<()> {
-    let node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (node, mut browser) = Node::opened().await?;
     let schema = "type Query { planet(id: ID!): String moons: Int } type Mutation { land(id: ID!): Int }";
-    let page = browser.upload(NEW, &[("price", None, b"0"), ("text", None, schema.as_bytes())]).await?;
+    let page = browser.upload(NEW, &[("text", None, schema.as_bytes())]).await?;
     ensure!(page.status == 303, "{page:?}");
     let draft = page.header("location").to_owned();
     let page = browser.get(&draft).await?;
-    ensure!(page.body.contains("2 of 3 ticked") && page.body.contains("mutation"), "{page:?}");
+    ensure!(page.body.contains("2 of 3 selected") && page.body.contains("mutation"), "{page:?}");
+    ensure!(set_price(&mut browser, &draft, "0").await?.status == 303, "it is free");
     let page = details(&mut browser, &draft, &[("go", "next")]).await?;
     ensure!(page.status == 422 && page.body.contains("Name is missing; a GraphQL schema"), "{page:?}");
     let page = details(&mut browser, &draft, &[("name", "Planets"), ("go", "next")]).await?;
-    ensure!(page.status == 422 && page.body.contains("Upstream is missing"), "{page:?}");
+    ensure!(page.status == 422 && page.body.contains("Address is missing"), "{page:?}");
     let secret = [
         ("name", "Planets"),
         ("upstream", "http://127.0.0.1:9/graphql"),
@@ -190,7 +209,7 @@ async fn a_pasted_schema_and_a_scanned_server_become_services() -> Result<()> {
         .into_boxed_bytes(),
     ))
     .await?;
-    let page = browser.upload(NEW, &[("price", None, b"0.1"), ("url", None, server.as_bytes())]).await?;
+    let page = browser.upload(NEW, &[("url", None, server.as_bytes())]).await?;
     ensure!(page.status == 303, "{page:?}");
     let draft = page.header("location").to_owned();
     ensure!(browser.get(&draft).await?.body.contains("Found by looking"));
@@ -200,40 +219,58 @@ async fn a_pasted_schema_and_a_scanned_server_become_services() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_scan_that_finds_nothing_folds_what_it_tried_and_name_and_price_are_asked_once() -> Result<()> {
+    let (_node, mut browser) = Node::opened().await?;
+    let nothing = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    let server = farthing_tests::upstream::raw(nothing).await?;
+    let page = browser.upload(NEW, &[("url", None, server.as_bytes())]).await?;
+    let (before, after) = page.body.split_once("id=\"result\"").context("no result")?;
+    ensure!(
+        page.status == 422 && after.contains("Read the description"),
+        "it stands above its button: {page:?}"
+    );
+    ensure!(!before.contains("tried:"), "{page:?}");
+    let result = after.split("</div>").next().unwrap_or_default();
+    let (said, folded) = result.split_once("<details><summary>").context("nothing is folded")?;
+    ensure!(said.contains("was found at") && !said.contains("/openapi.json"), "{said}");
+    ensure!(folded.contains("/openapi.json"), "{folded}");
+
+    let text = document("Once", "http://127.0.0.1:9", &["/ok"]).to_string();
+    let draft = begin(&mut browser, &text, "0.1").await?;
+    let (mut names, mut prices) = (0, 0);
+    for place in [NEW.to_owned(), draft.clone(), format!("{draft}/details"), format!("{draft}/preview")] {
+        let page = browser.get(&place).await?;
+        names += page.body.matches(" id=\"name\"").count();
+        prices += page.body.matches(" id=\"price\"").count();
+    }
+    ensure!((names, prices) == (1, 1), "name is asked {names} times, price {prices} times");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn every_mistake_is_told_and_nothing_is_published() -> Result<()> {
-    let node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (node, mut browser) = Node::opened().await?;
     let broken = b"openapi: 3.1.0\ninfo: {title: X, version: '1'\npaths: {}\n".as_slice();
     let good = document("Fine", "http://127.0.0.1:9", &["/ok"]).to_string();
     for (parts, status, words) in [
-        (vec![("price", None, b"0.1".as_slice())], 422, "No description was given"),
-        (vec![("price", None, b"0.1"), ("text", None, broken)], 422, "cannot be read as"),
-        (vec![("price", None, b""), ("text", None, good.as_bytes())], 422, "Price is missing"),
-        (vec![("price", None, b"-1"), ("text", None, good.as_bytes())], 422, "no amount of USDC"),
+        (vec![("text", None, b"".as_slice())], 422, "No description was given"),
+        (vec![("text", None, broken)], 422, "cannot be read as"),
         (
-            vec![
-                ("price", None, b"1"),
-                ("text", None, good.as_bytes()),
-                ("url", None, b"http://127.0.0.1:9"),
-            ],
+            vec![("text", None, good.as_bytes()), ("url", None, b"http://127.0.0.1:9")],
             422,
             "More than one description",
         ),
-        (vec![("price", None, b"1"), ("url", None, b"http://127.0.0.1:9/x")], 422, "127.0.0.1:9"),
-        (vec![("price", None, b"1"), ("url", None, b"http://169.254.169.254/")], 422, "never an upstream"),
-        (vec![("price", None, b"1"), ("file", Some("a.zip"), b"PK\xff\xfe")], 400, "not text in UTF-8"),
-        (vec![("price", None, b"1"), ("file", Some("none.json"), b"")], 422, "is empty"),
-        (
-            vec![("price", None, b"1"), ("text", None, good.as_bytes()), ("header_name", None, b"X-Key")],
-            422,
-            "name and no value",
-        ),
+        (vec![("url", None, b"http://127.0.0.1:9/x")], 422, "127.0.0.1:9"),
+        (vec![("url", None, b"http://169.254.169.254/")], 422, "cannot be an upstream"),
+        (vec![("file", Some("a.zip"), b"PK\xff\xfe")], 400, "not text in UTF-8"),
+        (vec![("file", Some("none.json"), b"")], 422, "is empty"),
+        (vec![("text", None, good.as_bytes()), ("header_name", None, b"X-Key")], 422, "name but no value"),
     ] {
         let page = browser.upload(NEW, &parts).await?;
         ensure!(page.status == status && page.body.contains(words), "{words}: {page:?}");
     }
     let large = vec![b' '; 17 * 1024 * 1024];
-    let page = browser.upload(NEW, &[("price", None, b"1"), ("file", Some("large.json"), &large)]).await?;
+    let page = browser.upload(NEW, &[("file", Some("large.json"), &large)]).await?;
     ensure!(page.status == 413 && page.body.contains("16 MiB"), "{page:?}");
     // Without the proof of the page nothing is looked at.
     let request = browser.upload_with(NEW, "0", &[("text", None, good.as_bytes())]);
@@ -244,14 +281,13 @@ async fn every_mistake_is_told_and_nothing_is_published() -> Result<()> {
     let mut nobody = node.browser()?;
     let request = nobody.upload_with(NEW, "0", &[("text", None, good.as_bytes())]);
     ensure!(nobody.send(request).await?.header("location").starts_with("/panel/login"));
-    ensure!(!browser.get("/panel/apis").await?.body.contains("Not finished"));
+    ensure!(!browser.get("/panel/apis").await?.body.contains("Drafts:"));
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn strangers_documents_are_shown_and_do_nothing_however_large_they_are() -> Result<()> {
-    let node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (_node, mut browser) = Node::opened().await?;
     const SCRIPT: &str = "<script>alert(1)</script><img src=x onerror=alert(1)>";
     let paths: Vec<String> = (0..300).map(|i| format!("/v1/{}/{i}", "thing".repeat(12))).collect();
     let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
@@ -263,10 +299,10 @@ async fn strangers_documents_are_shown_and_do_nothing_however_large_they_are() -
     // A paste of four megabytes.
     hostile["x-padding"] = json!("y".repeat(4 * 1024 * 1024));
     let text = hostile.to_string();
-    let page = browser.upload(NEW, &[("price", None, b"0.1"), ("text", None, text.as_bytes())]).await?;
+    let page = browser.upload(NEW, &[("text", None, text.as_bytes())]).await?;
     ensure!(page.status == 303, "{page:?}");
     let draft = page.header("location").to_owned();
-    let second = browser.post(&draft, &[("page", "0"), ("go", "all")]).await?;
+    let second = browser.post(&draft, &[("page", "0"), ("price", "0.1"), ("go", "all")]).await?;
     ensure!(second.status == 303, "{second:?}");
     let named = details(&mut browser, &draft, &[("name", "Harmless"), ("go", "next")]).await?;
     ensure!(named.status == 303, "{named:?}");
@@ -288,8 +324,7 @@ async fn strangers_documents_are_shown_and_do_nothing_however_large_they_are() -
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_draft_belongs_to_its_browser_and_a_lost_one_is_said_to_be() -> Result<()> {
-    let mut node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (mut node, mut browser) = Node::opened().await?;
     let text = document("Mine", "http://127.0.0.1:9", &["/ok"]).to_string();
     let draft = begin(&mut browser, &text, "0.1").await?;
     let mut other = node.browser()?;
@@ -309,9 +344,7 @@ async fn a_draft_belongs_to_its_browser_and_a_lost_one_is_said_to_be() -> Result
     let apis = node.process.control().ask(endpoint::Apis).await?;
     ensure!(apis.len() == 1, "{apis:?}");
     let draft = begin(&mut browser, &text, "0.1").await?;
-    node.process.stop().await?;
-    node.process.restart(Vec::new()).await?;
-    browser.moved_to(&node.console().await?.url);
+    node.restart(&mut browser).await?;
     for place in ["", "/details", "/preview"] {
         let page = browser.get(&format!("{draft}{place}")).await?;
         ensure!(page.status == 410 && page.body.contains("restart"), "{page:?}");

@@ -1,7 +1,8 @@
 //! Settings in the console: the consumer secret, who is logged in, what the node runs with.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use farthing_tests::wait::eventually;
+use serde_json::Value;
 
 use crate::support::{Node, PASSWORD};
 
@@ -10,8 +11,7 @@ const ROTATE: &str = "/panel/settings/secret/rotate";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_consumer_secret_is_shown_and_replaced_for_a_fresh_password_alone() -> Result<()> {
-    let node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (node, mut browser) = Node::opened().await?;
     let secret = node.process.secret().await?;
     ensure!(!browser.get("/panel/settings").await?.body.contains(&secret));
     ensure!(browser.post(SECRET, &[]).await?.body.contains(&secret));
@@ -27,7 +27,7 @@ async fn the_consumer_secret_is_shown_and_replaced_for_a_fresh_password_alone() 
         );
     }
     ensure!(node.process.secret().await? == secret, "nothing was replaced");
-    ensure!(browser.get(ROTATE).await?.body.contains("ends at once"));
+    ensure!(browser.get(ROTATE).await?.body.contains("stops working at once"));
     ensure!(node.process.secret().await? == secret, "nothing changes on GET");
     let page = browser.post(ROTATE, &[]).await?;
     let fresh = node.process.secret().await?;
@@ -36,9 +36,32 @@ async fn the_consumer_secret_is_shown_and_replaced_for_a_fresh_password_alone() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn settings_are_rows_with_a_name_and_the_operations_for_programs_are_a_page_of_their_own() -> Result<()>
+{
+    let (node, mut browser) = Node::opened().await?;
+    let page = browser.get("/panel/settings").await?;
+    let rows =
+        page.body.split("<ul class=\"settings\">").skip(1).filter_map(|rest| rest.split("</ul>").next());
+    let rows: Vec<&str> = rows.flat_map(|list| list.split("<li>").skip(1)).collect();
+    ensure!(rows.len() >= 12, "{} rows", rows.len());
+    ensure!(rows.iter().all(|row| row.starts_with("<h3>") && row.contains("<p")), "{rows:#?}");
+    ensure!(page.body.contains("href=\"/panel/settings/operations\""), "{page:?}");
+
+    let shown = browser.get("/panel/settings/operations").await?;
+    let document: Value = serde_json::from_str(&browser.get("/api/v1/openapi.json").await?.body)?;
+    for (path, item) in document["paths"].as_object().context("no paths")? {
+        for method in item.as_object().context("no item")?.keys() {
+            let operation = format!(">{} {path}</code>", method.to_uppercase());
+            ensure!(shown.body.contains(&operation), "{operation} is not in {shown:?}");
+        }
+    }
+    ensure!(!page.body.contains(&node.process.secret().await?));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn other_browsers_are_counted_and_logged_out() -> Result<()> {
-    let node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (node, mut browser) = Node::opened().await?;
     ensure!(browser.get("/panel/settings").await?.body.contains("Only this browser"));
     let mut other = node.browser()?;
     eventually("another browser is logged in", async || {
@@ -69,11 +92,8 @@ async fn the_configuration_in_force_is_shown_with_its_sources_and_without_secret
     }
     ensure!(!page.body.contains("from the configuration"), "{page:?}");
     let page = browser.get("/panel/settings").await?;
-    ensure!(page.body.contains("comes from the node's configuration"), "{page:?}");
+    ensure!(page.body.contains("The node's configuration sets the password"), "{page:?}");
     let page = browser.get("/panel/settings/diagnostics").await?;
-    ensure!(
-        page.body.contains("the books add up") && page.body.contains("Something needs a look"),
-        "{page:?}"
-    );
+    ensure!(page.body.contains("the books add up") && page.body.contains("Problems found"), "{page:?}");
     Ok(())
 }

@@ -47,29 +47,37 @@ async fn a_new_node_is_led_from_step_to_step_and_one_that_was_used_is_not() -> R
     let (mut browser, next) = enter(&node).await?;
     ensure!(next == WORDS, "{next}");
     says(&browser.get(WORDS).await?, &["Step 2 of 5", "Not now", "Restore its backup"])?;
-    let shown = browser.post(WORDS, &[]).await?;
+    let asked = browser.press(WORDS, &[("console_password", "a wrong password")]).await?;
+    ensure!(asked.status == 303, "{asked:?}");
+    says(&browser.get(asked.header("location")).await?, &["Wrong password", "Show the words"])?;
+    let answer = browser.post(WORDS, &[]).await?;
+    let words = answer.header("location").to_owned();
+    let shown = browser.get(&words).await?;
     let phrase = node.process.control().ask(endpoint::Phrase).await?;
     for word in phrase.phrase.split(' ') {
         ensure!(shown.body.contains(&format!("<code>{word}</code>")), "{word} is not shown");
     }
     ensure!(shown.header("cache-control").contains("no-store"), "{shown:?}");
+    ensure!(!browser.get(WORDS).await?.body.contains("class=\"words\""), "nothing shows them by itself");
 
     let quiz = browser.get(CHECK).await?;
     let asked = answers(&quiz, &phrase.phrase);
     ensure!(asked.len() == 3, "{quiz:?}");
     let fields = |words: &'static str| asked.iter().map(move |(name, _)| (name.as_str(), words));
     let wrong: Vec<(&str, &str)> = fields("wrong").collect();
-    ensure!(browser.post(CHECK, &wrong).await?.status == 422);
+    let page = browser.post_and_follow(CHECK, &wrong).await?;
+    ensure!(page.status == 200 && page.body.contains("role=\"alert\""), "{page:?}");
+    ensure!(answers(&page, &phrase.phrase) == asked, "the same words are asked for again: {page:?}");
+    ensure!(browser.get(&words).await?.body.contains("class=\"words\""), "going back shows them again");
     let right: Vec<(&str, &str)> = asked.iter().map(|(name, word)| (name.as_str(), word.as_str())).collect();
     let page = browser.post(CHECK, &right).await?;
     ensure!(page.status == 303 && page.header("location") == "/panel/setup/fund", "{page:?}");
+    ensure!(!browser.get(&words).await?.body.contains("class=\"words\""), "they are written down");
 
     // What is done is seen from the node, so a restart changes nothing.
-    node.process.stop().await?;
-    node.process.restart(Vec::new()).await?;
-    browser.moved_to(&node.console().await?.url);
+    node.restart(&mut browser).await?;
     says(&browser.get(WORDS).await?, &["Written down", "Continue"])?;
-    ensure!(!browser.get("/panel").await?.body.contains("step by step"), "the node is in use");
+    ensure!(!browser.get("/panel").await?.body.contains("Continue the set-up"), "the node is in use");
 
     // Who only forgot the password is not led through it again.
     node.process.control().ask(endpoint::ResetConsole).await?;
@@ -83,16 +91,19 @@ async fn a_new_node_is_led_from_step_to_step_and_one_that_was_used_is_not() -> R
 async fn every_step_can_be_left_for_later_and_says_how_things_are() -> Result<()> {
     let node = Node::start().await?;
     let (mut browser, _) = enter(&node).await?;
-    says(&browser.get("/panel").await?, &["Back up the wallet", "Go through it step by step"])?;
+    says(&browser.get("/panel").await?, &["Back up the wallet", "Continue the set-up"])?;
     let wallet = node.process.status().await?.address.to_string();
     let fund = browser.get("/panel/setup/fund").await?;
-    says(&fund, &["Step 3 of 5", &wallet, "class=\"qr\"", "the chain has not said yet", "Skip for now"])?;
+    says(&fund, &["Step 3 of 5", &wallet, "class=\"qr\"", "no answer from the chain yet", "Skip for now"])?;
     let reach = browser.get("/panel/setup/reach").await?;
-    says(&reach, &["Step 4 of 5", "Only who sells", "Forward TCP port", "Skip for now", "Test again"])?;
+    says(
+        &reach,
+        &["Step 4 of 5", "reachable if you sell", "Forward TCP port", "Skip for now", "Test again"],
+    )?;
     let page = browser.post("/panel/setup/reach", &[]).await?;
     ensure!(page.status == 303 && page.header("location") == "/panel/setup/reach", "{page:?}");
-    let sample = browser.get("/panel/setup/sample").await?;
-    says(&sample, &["Step 5 of 5", "Your node is alone", "/panel?welcome=1"])?;
+    let sample = browser.get("/panel/setup/call").await?;
+    says(&sample, &["Step 5 of 5", "No other node is connected", "/panel?welcome=1"])?;
     says(&browser.get("/panel?welcome=1").await?, &["Welcome to Farthing"])
 }
 
@@ -112,12 +123,23 @@ async fn the_last_step_shows_a_sample_of_a_service_and_asks_nobody() -> Result<(
     };
     let api = node.process.control().tell(endpoint::AddApi, &file).await?;
     eventually("the service can be chosen", async || {
-        Ok(browser.get("/panel/setup/sample").await?.body.contains("Show a sample"))
+        Ok(browser.get("/panel/setup/call").await?.body.contains("Show a sample"))
     })
     .await?;
-    let page = browser.get(&format!("/panel/setup/sample?service={}", api.id)).await?;
-    says(&page, &["ochre", "Free.", &format!("{PRICE} USDC"), "Done: go to Home"])?;
-    let unknown = browser.get("/panel/setup/sample?service=00000000-0000-4000-8000-000000000000").await?;
+    let page = browser.get(&format!("/panel/setup/call?service={}", api.id)).await?;
+    says(
+        &page,
+        &[
+            "ochre",
+            "Free.",
+            &format!("{PRICE} USDC"),
+            "A call costs",
+            "Your wallet has no USDC yet",
+            "Go to Home",
+        ],
+    )?;
+    ensure!(!page.body.contains("Make the first call"), "there is nothing to pay it with: {page:?}");
+    let unknown = browser.get("/panel/setup/call?service=00000000-0000-4000-8000-000000000000").await?;
     ensure!(unknown.status == 404, "{unknown:?}");
     Ok(())
 }

@@ -53,6 +53,50 @@ async fn spending_is_stopped_with_one_button_and_resumed_for_the_password() -> R
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_history_is_narrowed_by_names_and_added_up_by_service_and_by_day() -> Result<()> {
+    const HISTORY: &str = "/panel/finance/history";
+    let world = World::start().await?;
+    world.buy(3).await?;
+    world.wait_until_decided().await?;
+    let mut browser = set_up(&world.consumer).await?;
+    let (service, seller) = (world.api.id.to_string(), world.owner_wallet.to_string());
+    let page = browser.get(HISTORY).await?;
+    for part in [
+        format!("<option value=\"{service}\">Test service</option>"),
+        format!("<option value=\"{seller}\">"),
+        "owner of Test service</option>".to_owned(),
+        "<dt>Spent on calls</dt><dd>0.006 USDC</dd><dd class=\"hint\">3 bought</dd>".to_owned(),
+    ] {
+        ensure!(page.body.contains(&part), "{part}: {page:?}");
+    }
+    let sums = "data-label=\"Spent, USDC\">0.006</td>";
+    let page = browser.get(&format!("{HISTORY}?group=service")).await?;
+    ensure!(
+        page.body.contains(sums) && page.body.contains(&format!("{HISTORY}?service={service}")),
+        "{page:?}"
+    );
+    let page = browser.get(&format!("{HISTORY}?group=day&kind=bought&with={seller}")).await?;
+    let today = farthing_os::clock::date(farthing_os::clock::now_secs());
+    let link = format!("{HISTORY}?kind=bought&#38;with={seller}&#38;from={today}&#38;to={today}");
+    // The calls may lie on both sides of midnight.
+    ensure!(page.body.contains(&link) || !page.body.contains(sums), "{page:?}");
+    ensure!(page.body.contains("<dd>0.006 USDC</dd>"), "{page:?}");
+
+    for id in [&service, &seller] {
+        let page = browser.get(&format!("{HISTORY}?kind=bought&id={id}")).await?;
+        ensure!(page.body.contains(&format!("<option value=\"{id}\" selected>")), "{id}: {page:?}");
+        ensure!(page.body.contains("3 bought"), "{id}: {page:?}");
+    }
+    let page = browser.get(&format!("{HISTORY}?id=Earthquakes")).await?;
+    ensure!(page.status == 422 && page.body.contains("“Earthquakes” is neither"), "{page:?}");
+    let nobody = "0x00000000000000000000000000000000000000aa";
+    let page = browser.get(&format!("{HISTORY}?with={nobody}")).await?;
+    ensure!(page.status == 200 && page.body.contains("No entries to show"), "{page:?}");
+    world.settle_and_check(FUNDS).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_raised_price_is_accepted_in_the_console_and_by_no_repeat() -> Result<()> {
     const ACCEPT: &str = "/panel/finance/accept";
     const RAISED: Usdc = Usdc::from_micros(3_000);
@@ -77,24 +121,20 @@ async fn a_raised_price_is_accepted_in_the_console_and_by_no_repeat() -> Result<
     ensure!(page.status == 303 && page.header("location").starts_with(LIMITS), "{page:?}");
     ensure!(world.get("/ok").await?.status == 200);
     world.wait_until_decided().await?;
-    assert_eq!(world.settle_and_check(FUNDS).await?, PRICE.saturating_add(RAISED));
-    Ok(())
+    world.settle_for(PRICE.saturating_add(RAISED)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn limits_are_changed_for_the_password_and_mistakes_are_named() -> Result<()> {
-    let mut node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (mut node, mut browser) = Node::opened().await?;
     let fields = |price_max| [("price_max", price_max), ("per_day", "3"), ("per_secret_day", "2")];
     let page = browser.post(LIMITS, &fields("0,5")).await?;
-    ensure!(page.status == 422 && page.body.contains("One call costs at most is “0,5”"), "{page:?}");
+    ensure!(page.status == 422 && page.body.contains("Maximum price per call is “0,5”"), "{page:?}");
     let page = browser.post(LIMITS, &fields("0.5")).await?;
     ensure!(page.status == 303, "{page:?}");
     let state = node.process.control().ask(endpoint::Spending).await?;
     ensure!(state.limits.price_max.to_string() == "0.50", "{state:?}");
-    node.process.stop().await?;
-    node.process.restart(Vec::new()).await?;
-    browser.moved_to(&node.console().await?.url);
+    node.restart(&mut browser).await?;
     for path in [LIMITS, "/panel/finance/resume"] {
         let page = browser.press(path, &fields("9")).await?;
         ensure!(page.asks_for_password(), "{page:?}");
@@ -109,12 +149,11 @@ async fn limits_are_changed_for_the_password_and_mistakes_are_named() -> Result<
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_secret_is_made_limited_replaced_and_ended() -> Result<()> {
-    let node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (node, mut browser) = Node::opened().await?;
     const UUID: &str = "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b";
     let wrong = [("name", "dashboard"), ("services", "earthquakes")];
     let page = browser.post(SECRETS, &wrong).await?;
-    ensure!(page.status == 422 && page.body.contains("no UUID"), "{page:?}");
+    ensure!(page.status == 422 && page.body.contains("not the UUID"), "{page:?}");
     let page = browser.post(SECRETS, &[("name", "no spaces please")]).await?;
     ensure!(page.status == 422 && page.body.contains("Nothing was changed"), "{page:?}");
     let page = browser.post(SECRETS, &[("name", "dashboard"), ("per_day", "1"), ("services", UUID)]).await?;
@@ -126,7 +165,7 @@ async fn a_secret_is_made_limited_replaced_and_ended() -> Result<()> {
     let first = secret(&page.body)?;
     for path in [SECRETS, "/panel/settings/secrets/dashboard"] {
         let page = browser.get(path).await?;
-        ensure!(page.body.contains("1.00 USDC a day, 1 service"), "{page:?}");
+        ensure!(page.body.contains("1.00 USDC per day, 1 service"), "{page:?}");
         ensure!(!page.body.contains("farthing_sk_"), "it is shown when asked for: {page:?}");
     }
     let own = "/panel/settings/secrets/dashboard";
@@ -140,15 +179,14 @@ async fn a_secret_is_made_limited_replaced_and_ended() -> Result<()> {
     ensure!(secret(&page.body)? != first, "{page:?}");
     let page = browser.post(&format!("{own}/revoke"), &[]).await?;
     ensure!(page.header("location") == format!("{SECRETS}?done=secret-ended"), "{page:?}");
-    ensure!(browser.get(page.header("location")).await?.body.contains("The secret is ended"));
+    ensure!(browser.get(page.header("location")).await?.body.contains("Secret revoked"));
     ensure!(browser.get(own).await?.status == 404, "{page:?}");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn alerts_are_listed_and_their_levels_changed_for_the_password() -> Result<()> {
-    let mut node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (mut node, mut browser) = Node::opened().await?;
     const ALERTS: &str = "/panel/finance/alerts";
     browser.post("/panel/finance/stop", &[]).await?;
     eventually("the stop is an alert", async || {
@@ -161,9 +199,7 @@ async fn alerts_are_listed_and_their_levels_changed_for_the_password() -> Result
     let page = browser.post(ALERTS, &fields("2.5")).await?;
     ensure!(page.status == 303, "{page:?}");
     ensure!(browser.get(ALERTS).await?.body.contains("value=\"2.50\""));
-    node.process.stop().await?;
-    node.process.restart(Vec::new()).await?;
-    browser.moved_to(&node.console().await?.url);
+    node.restart(&mut browser).await?;
     let page = browser.press(ALERTS, &fields("9")).await?;
     ensure!(page.asks_for_password(), "{page:?}");
     ensure!(browser.get(ALERTS).await?.body.contains("value=\"2.50\""), "nothing changed");

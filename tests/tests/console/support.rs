@@ -30,6 +30,21 @@ impl Node {
         Ok(Self { process, url, _folder: folder })
     }
 
+    /// A node, and a browser that has set its console up.
+    pub async fn opened() -> Result<(Self, Browser)> {
+        let node = Self::start().await?;
+        let browser = node.set_up().await?;
+        Ok((node, browser))
+    }
+
+    /// Stops and starts the node, after which no password is fresh; the browser follows it to its new port.
+    pub async fn restart(&mut self, browser: &mut Browser) -> Result<()> {
+        self.process.stop().await?;
+        self.process.restart(Vec::new()).await?;
+        browser.moved_to(&self.console().await?.url);
+        Ok(())
+    }
+
     pub async fn console(&self) -> Result<Console> {
         Ok(self.process.control().ask(endpoint::ShowConsole).await?)
     }
@@ -71,7 +86,7 @@ impl Page {
 
     /// Whether the page asks for the password before it does what the form wants.
     pub fn asks_for_password(&self) -> bool {
-        self.status == 403 && self.body.contains("<h1>Your password first</h1>")
+        self.status == 403 && self.body.contains("<h1>Enter your password</h1>")
     }
 
     /// The value of a hidden field.
@@ -128,6 +143,13 @@ impl Browser {
             return Ok(page);
         }
         self.press(path, &[fields, &[("console_password", PASSWORD)]].concat()).await
+    }
+
+    /// A form that is answered by being led to a page, and that page.
+    pub async fn post_and_follow(&mut self, path: &str, fields: &[(&str, &str)]) -> Result<Page> {
+        let page = self.post(path, fields).await?;
+        ensure!(page.status == 303, "{path} answers the form itself: {page:?}");
+        self.get(page.header("location")).await
     }
 
     /// A form as one of our pages sends it, with the key and without the password.

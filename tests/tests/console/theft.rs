@@ -20,7 +20,8 @@ use crate::{
 
 const TO: &str = "0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf";
 /// Before anybody is logged in, and what is of the sender's browser alone.
-const HARMLESS: [&str; 4] = ["/panel/setup", "/panel/login", "/panel/logout", "/panel/theme"];
+const HARMLESS: [&str; 5] =
+    ["/panel/setup", "/panel/login", "/panel/logout", "/panel/theme", "/panel/catalog/{id}/sandbox/cancel"];
 /// What takes files.
 const UPLOADS: [&str; 4] = [
     "/panel/apis/new",
@@ -31,8 +32,7 @@ const UPLOADS: [&str; 4] = [
 
 /// A node with something of everything, and names for the braces of addresses.
 async fn furnished() -> Result<(Node, Browser, Vec<(&'static str, String)>)> {
-    let node = Node::start().await?;
-    let mut browser = node.set_up().await?;
+    let (node, mut browser) = Node::opened().await?;
     let control = node.process.control();
     let upstream = Upstream::start().await?;
     let api = control.tell(endpoint::AddApi, &service_file(&upstream.url(), Charge::Success)).await?;
@@ -191,7 +191,7 @@ async fn without_the_key_the_password_does_and_what_was_typed_is_kept() -> Resul
     let request = plain.upload_with("/panel/apis/new", "", &[file]);
     let page: Page = plain.send(request).await?;
     ensure!(page.status == 403 && page.body.contains("type your password into the form"), "{page:?}");
-    let request = plain.upload_with("/panel/apis/new", "", &[password, ("price", None, b"0.1"), file]);
+    let request = plain.upload_with("/panel/apis/new", "", &[password, file]);
     let page = plain.send(request).await?;
     ensure!(page.status == 422 && page.body.contains("cannot be read as"), "{page:?}");
     Ok(())

@@ -28,12 +28,18 @@ fn refused(page: &Page, words: &str) -> Result<()> {
     told(page, words)
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_picture_goes_in_by_the_form_and_its_size_comes_out_paid_once() -> Result<()> {
+/// The sandbox of a service that takes pictures, with its form for one.
+async fn form_for_a_picture() -> Result<(World, Sandbox, Page)> {
     let world = World::start().await?;
     let api = sell_image_size(&world).await?;
     let mut sandbox = Sandbox::open_at(&world, &api.id.to_string()).await?;
     let form = sandbox.form("POST /size").await?;
+    Ok((world, sandbox, form))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_picture_goes_in_by_the_form_and_its_size_comes_out_paid_once() -> Result<()> {
+    let (world, mut sandbox, form) = form_for_a_picture().await?;
     for part in [
         "enctype=\"multipart/form-data\"",
         "<input id=\"b0\" name=\"b.image\" type=\"file\" aria-describedby=\"b0-hint\" required>",
@@ -48,17 +54,18 @@ async fn a_picture_goes_in_by_the_form_and_its_size_comes_out_paid_once() -> Res
     let sent = sandbox.upload(&form, &parts).await?;
     let (place, page) = sandbox.follow(&sent).await?;
     told(&page, &format!("You were charged {PRICE} USDC."))?;
-    told(&page, "“<bdi>my picture.png</bdi>” was chosen; browsers forget files")?;
+    told(&page, "“<bdi>my picture.png</bdi>” was chosen, but browsers do not keep files")?;
     told(&page, &format!("name=\"b.note\" value=\"{NOTE_SHOWN}\""))?;
     told(&page, "-F &#39;image=@my picture.png&#39;")?;
-    let answer = sandbox.browser.get(&format!("{place}&view=pretty")).await?;
-    for part in
-        ["width&#34;: 640", "height&#34;: 48", "type&#34;: &#34;image/png", "file&#34;: &#34;my picture.png"]
+    let answer = sandbox.browser.get(&format!("{place}&view=tree")).await?;
+    for (name, value) in
+        [("width", "640".to_owned()), ("height", "48".to_owned()), ("bytes", image.len().to_string())]
     {
-        told(&answer, part)?;
+        told(&answer, &format!("&#34;{name}&#34;</b> <i class=\"n\">{value}</i>"))?;
     }
-    told(&answer, &format!("note&#34;: &#34;{NOTE_SHOWN}"))?;
-    told(&answer, &format!("bytes&#34;: {}", image.len()))?;
+    for (name, value) in [("type", "image/png"), ("file", "my picture.png"), ("note", NOTE_SHOWN)] {
+        told(&answer, &format!("&#34;{name}&#34;</b> <i class=\"s\">&#34;{value}"))?;
+    }
     told(&sandbox.browser.get(&format!("{place}&view=headers")).await?, "<code>content-type</code>")?;
     // The same form once more is the same call; another picture is another.
     let again = sandbox.upload(&form, &parts).await?;
@@ -73,8 +80,8 @@ async fn a_picture_goes_in_by_the_form_and_its_size_comes_out_paid_once() -> Res
     told(&form, "--data-binary &#39;@file&#39;")?;
     let sent = sandbox.upload(&form, &[("file", Some("raw.png"), &picture(7, 9))]).await?;
     let (place, _) = sandbox.follow(&sent).await?;
-    let answer = sandbox.browser.get(&format!("{place}&view=pretty")).await?;
-    told(&answer, "width&#34;: 7")?;
+    let answer = sandbox.browser.get(&format!("{place}&view=tree")).await?;
+    told(&answer, "&#34;width&#34;</b> <i class=\"n\">7</i>")?;
     told(&answer, "--data-binary &#39;@raw.png&#39;")?;
     let charged = world.settle_and_check(FUNDS).await?;
     ensure!(charged == Usdc::from_micros(3 * PRICE.micros()), "{charged}");
@@ -83,10 +90,7 @@ async fn a_picture_goes_in_by_the_form_and_its_size_comes_out_paid_once() -> Res
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_sent_is_named_and_costs_nothing() -> Result<()> {
-    let world = World::start().await?;
-    let api = sell_image_size(&world).await?;
-    let mut sandbox = Sandbox::open_at(&world, &api.id.to_string()).await?;
-    let form = sandbox.form("POST /size").await?;
+    let (world, mut sandbox, form) = form_for_a_picture().await?;
     let note = ("b.note", None, NOTE.as_bytes());
     let large = vec![7; REQUEST_BODY_BYTES_MAX + 1];
     let page = sandbox.upload(&form, &[("b.image", Some("large.png"), &large), note]).await?;
@@ -95,7 +99,7 @@ async fn what_cannot_be_sent_is_named_and_costs_nothing() -> Result<()> {
         "“large.png” is too large for <code>image</code>: a call carries 4.0 MiB (4194304 bytes) at most",
     )?;
     told(&page, "Choose a smaller one.")?;
-    told(&page, "“<bdi>large.png</bdi>” was chosen; browsers forget files, so choose it again.")?;
+    told(&page, "“<bdi>large.png</bdi>” was chosen, but browsers do not keep files: choose it again.")?;
     told(&page, &format!("name=\"b.note\" value=\"{NOTE_SHOWN}\""))?;
     let full = &large[..REQUEST_BODY_BYTES_MAX];
     let page = sandbox.upload(&form, &[("b.image", Some("full.png"), full), note]).await?;
@@ -106,7 +110,7 @@ async fn what_cannot_be_sent_is_named_and_costs_nothing() -> Result<()> {
     ensure!(page.status == 413, "{page:?}");
     told(
         &page,
-        "“huge.png” is far larger than the 4.0 MiB that a call carries. Nothing was sent and nothing charged.",
+        "“huge.png” is far larger than the 4.0 MiB that a call carries. Nothing was sent, and you were not charged.",
     )?;
 
     let without = [
@@ -132,10 +136,7 @@ async fn what_cannot_be_sent_is_named_and_costs_nothing() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_form_with_files_needs_its_key_or_the_password_before_anything_is_read() -> Result<()> {
-    let world = World::start().await?;
-    let api = sell_image_size(&world).await?;
-    let mut sandbox = Sandbox::open_at(&world, &api.id.to_string()).await?;
-    let form = sandbox.form("POST /size").await?;
+    let (world, mut sandbox, form) = form_for_a_picture().await?;
     told(&form, "data-without-key><label for=\"console-password\">")?;
     let image = picture(640, 48);
     let own = own_fields(&form)?;
@@ -145,7 +146,7 @@ async fn a_form_with_files_needs_its_key_or_the_password_before_anything_is_read
     for key in ["", wrong.as_str()] {
         let request = sandbox.browser.upload_with(&sandbox.address, key, &parts);
         let page = sandbox.browser.send(request).await?;
-        ensure!(page.status == 403 && page.body.contains("The form came without its key"), "{page:?}");
+        ensure!(page.status == 403 && page.body.contains("The form has no key"), "{page:?}");
     }
     // A form of another site, although it has the key.
     let key = sandbox.browser.key.clone().context("no key")?;
@@ -162,7 +163,7 @@ async fn a_form_with_files_needs_its_key_or_the_password_before_anything_is_read
     };
     let request = sandbox.browser.upload_with(&sandbox.address, "", &with("another password"));
     let page = sandbox.browser.send(request).await?;
-    ensure!(page.status == 422 && page.body.contains("The password was not taken"), "{page:?}");
+    ensure!(page.status == 422 && page.body.contains("The password was not accepted"), "{page:?}");
     ensure!(world.consumer.status().await?.spent_today.0.is_zero(), "nothing was bought");
     // Without scripts there is no key; the form has a field for the password.
     let request = sandbox.browser.upload_with(&sandbox.address, "", &with(PASSWORD));

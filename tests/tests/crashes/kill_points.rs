@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use farthing_protocol::Usdc;
 use farthing_tests::{
     wait::eventually,
-    world::{FUNDS, PRICE, World},
+    world::{PRICE, World},
 };
 use reqwest::StatusCode;
 use serde_json::json;
@@ -61,13 +61,11 @@ const CONSUMER: [Case; 8] = [
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_owner_that_dies_anywhere_charges_a_call_once_or_not_at_all() -> Result<()> {
-    let mut lasting = Lasting::warm().await?;
-    let world = &mut lasting.world;
+    let world = &mut Lasting::warm().await?.world;
     let mut charged = PRICE;
     for case in OWNER {
         let (point, method, end, _) = case;
-        world.owner.restart(kill_at(point)).await?;
-        world.owner.wait_until_ready().await?;
+        world.owner.restart_until_ready(kill_at(point)).await?;
         charged = charged.saturating_add(keep_a_stream(world, point, method).await?);
         let hits = world.upstream.hits();
         let body = body_at(world, point, method, &format!("{point} {method}"));
@@ -96,8 +94,7 @@ async fn an_owner_that_dies_anywhere_charges_a_call_once_or_not_at_all() -> Resu
         }
         charged = check(world, case, hits, charged).await?;
     }
-    ensure!(lasting.world.settle_and_check(FUNDS).await? == charged);
-    Ok(())
+    world.settle_for(charged).await
 }
 
 /// What a call cost whose owner died at a place and came back with a service that fails. The owner's one place that is not among
@@ -124,8 +121,7 @@ const THEN_FAILING: [(&str, &str, bool); 15] = [
 #[tokio::test(flavor = "multi_thread")]
 async fn a_caller_is_never_told_that_a_charged_call_was_free_when_its_owner_died_and_the_service_fails()
 -> Result<()> {
-    let mut lasting = Lasting::warm().await?;
-    let world = &mut lasting.world;
+    let world = &mut Lasting::warm().await?.world;
     let mut charged = PRICE;
     for case in THEN_FAILING {
         let (point, method, is_charged) = case;
@@ -134,8 +130,7 @@ async fn a_caller_is_never_told_that_a_charged_call_was_free_when_its_owner_died
         if point == AFTER_REPEAT {
             until_answered(world, &body).await?;
         }
-        world.owner.restart(kill_at(point)).await?;
-        world.owner.wait_until_ready().await?;
+        world.owner.restart_until_ready(kill_at(point)).await?;
         charged = charged.saturating_add(keep_a_stream(world, point, method).await?);
         let call = call_until_victim_dies(world, &body, Victim::Owner).await.context(point)?;
         world.upstream.fail(true);
@@ -151,19 +146,16 @@ async fn a_caller_is_never_told_that_a_charged_call_was_free_when_its_owner_died
     world.upstream.fail(false);
     until_answered(world, &body_with_id(world, "GET", "/ok", "afterwards")).await?;
     let expected = charged.saturating_add(PRICE);
-    ensure!(lasting.world.settle_and_check(FUNDS).await? == expected);
-    Ok(())
+    world.settle_for(expected).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_consumer_that_dies_anywhere_pays_a_call_once_and_gets_its_answer() -> Result<()> {
-    let mut lasting = Lasting::warm().await?;
-    let world = &mut lasting.world;
+    let world = &mut Lasting::warm().await?.world;
     let mut charged = PRICE;
     for case in CONSUMER {
         let (point, method, ..) = case;
-        world.consumer.restart(kill_at(point)).await?;
-        world.consumer.wait_until_ready().await?;
+        world.consumer.restart_until_ready(kill_at(point)).await?;
         charged = charged.saturating_add(keep_a_stream(world, point, method).await?);
         let hits = world.upstream.hits();
         let body = body_at(world, point, method, &format!("{point} {method}"));
@@ -172,20 +164,17 @@ async fn a_consumer_that_dies_anywhere_pays_a_call_once_and_gets_its_answer() ->
         until_answered(world, &body).await.context(point)?;
         charged = check(world, case, hits, charged).await?;
     }
-    ensure!(lasting.world.settle_and_check(FUNDS).await? == charged);
-    Ok(())
+    world.settle_for(charged).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_owner_that_dies_while_it_serves_the_one_repeat_of_a_call_never_serves_it_again() -> Result<()> {
-    let mut lasting = Lasting::warm().await?;
-    let world = &mut lasting.world;
+    let world = &mut Lasting::warm().await?.world;
     let body = body_with_id(world, "GET", "/ok", "repeated");
     until_answered(world, &body).await?;
     let hits = world.upstream.hits();
     // A restart forgets the answer, which is kept in memory alone.
-    world.owner.restart(kill_at(AFTER_REPEAT)).await?;
-    world.owner.wait_until_ready().await?;
+    world.owner.restart_until_ready(kill_at(AFTER_REPEAT)).await?;
     let call = call_until_victim_dies(world, &body, Victim::Owner).await?;
     world.owner.restart(Vec::new()).await?;
     drop(call.await??);
@@ -200,14 +189,12 @@ async fn an_owner_that_dies_while_it_serves_the_one_repeat_of_a_call_never_serve
     told.await.with_context(|| format!("{last:?}"))?;
     ensure!(world.upstream.hits() == hits + 1, "asked {} times more", world.upstream.hits() - hits);
     ensure!(agreed_spent(world).await? == PRICE.saturating_mul(2));
-    ensure!(lasting.world.settle_and_check(FUNDS).await? == PRICE.saturating_mul(2));
-    Ok(())
+    world.settle_for(PRICE.saturating_mul(2)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn either_node_killed_while_the_service_works_leaves_one_charge_and_one_answer() -> Result<()> {
-    let mut lasting = Lasting::warm().await?;
-    let world = &mut lasting.world;
+    let world = &mut Lasting::warm().await?.world;
     for (n, victim) in [Victim::Owner, Victim::Consumer].into_iter().enumerate() {
         let hits = world.upstream.hits();
         let body = body_with_id(world, "GET", "/slow/1500", &format!("slow {victim:?}"));
@@ -222,8 +209,7 @@ async fn either_node_killed_while_the_service_works_leaves_one_charge_and_one_an
         let expected = PRICE.saturating_mul(n as u64 + 2);
         ensure!(agreed_spent(world).await? == expected, "{victim:?}");
     }
-    ensure!(lasting.world.settle_and_check(FUNDS).await? == PRICE.saturating_mul(3));
-    Ok(())
+    world.settle_for(PRICE.saturating_mul(3)).await
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

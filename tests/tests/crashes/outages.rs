@@ -2,7 +2,7 @@
 //! claims what it earned before the payer may withdraw.
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::{endpoint, types::Channel};
+use farthing_control::endpoint;
 use farthing_protocol::Usdc;
 use farthing_testnet::rpc;
 use farthing_tests::{
@@ -32,8 +32,7 @@ async fn owed() -> Result<(Lasting, Proxy)> {
     let mut lasting = Lasting::with(setup).await?;
     let world = &mut lasting.world;
     let proxy = Proxy::before(&world.chain.rpc_url()).await?;
-    world.owner.restart(vec![("FARTHING_CHAIN__RPC_URLS".to_owned(), proxy.url())]).await?;
-    world.owner.wait_until_ready().await?;
+    world.owner.restart_until_ready(vec![("FARTHING_CHAIN__RPC_URLS".to_owned(), proxy.url())]).await?;
     let body = world.body("GET", "/ok");
     for _ in 0..CALLS {
         until_answered(world, &body).await?;
@@ -44,16 +43,11 @@ async fn owed() -> Result<(Lasting, Proxy)> {
     Ok((lasting, proxy))
 }
 
-async fn channel(world: &World) -> Result<Channel> {
-    let channels = world.consumer.control().ask(endpoint::Channels).await?;
-    channels.into_iter().next().context("a channel")
-}
-
 /// The payer asks the chain to close, whatever its owner says.
 async fn ask_the_chain(world: &World) -> Result<()> {
-    let at = endpoint::CloseChannel.of(channel(world).await?.id).with("force", true);
+    let at = endpoint::CloseChannel.of(world.channel().await?.id).with("force", true);
     world.consumer.control().ask(at).await?;
-    eventually("the chain shows it", async || Ok(channel(world).await?.state.is_closing())).await
+    eventually("the chain shows it", async || Ok(world.channel().await?.state.is_closing())).await
 }
 
 async fn until_claimed(world: &World) -> Result<()> {
@@ -63,13 +57,13 @@ async fn until_claimed(world: &World) -> Result<()> {
     })
     .await
     .with_context(|| tail(&world.owner))?;
-    ensure!(channel(world).await?.state.is_closing(), "the payer has not withdrawn");
+    ensure!(world.channel().await?.state.is_closing(), "the payer has not withdrawn");
     Ok(())
 }
 
 /// The owner gives back what is left, and both books and the chain agree.
 async fn ends_well(world: &World) -> Result<()> {
-    world.owner.control().ask(endpoint::CloseChannel.of(channel(world).await?.id)).await?;
+    world.owner.control().ask(endpoint::CloseChannel.of(world.channel().await?.id)).await?;
     eventually("the payer has the rest", async || {
         let left = world.chain.usdc_of(world.consumer_wallet).await?;
         Ok(left == FUNDS.checked_sub(PRICE.saturating_mul(CALLS)).unwrap_or(Usdc::ZERO))
@@ -103,8 +97,7 @@ async fn an_owner_without_events_for_an_hour_claims_before_the_payer_may_withdra
     let world = &mut lasting.world;
     proxy.set(Mood::WithoutEvents);
     // It starts anew without them, too.
-    world.owner.restart(vec![("FARTHING_CHAIN__RPC_URLS".to_owned(), proxy.url())]).await?;
-    world.owner.wait_until_ready().await?;
+    world.owner.restart_until_ready(vec![("FARTHING_CHAIN__RPC_URLS".to_owned(), proxy.url())]).await?;
     twenty_minutes(world).await?;
     ask_the_chain(world).await?;
     twenty_minutes(world).await?;

@@ -10,7 +10,7 @@ pub use farthing_tests::world::tail;
 use farthing_tests::{
     agreement,
     wait::eventually,
-    world::{Answer, FUNDS, Setup, World},
+    world::{Answer, Setup, World},
 };
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -117,8 +117,7 @@ pub async fn agreed_spent(world: &World) -> Result<Usdc> {
 pub async fn until_all_is_well(world: &World, body: &Value) -> Result<()> {
     until_answered(world, body).await?;
     let spent = agreed_spent(world).await?;
-    ensure!(world.settle_and_check(FUNDS).await? == spent);
-    Ok(())
+    world.settle_for(spent).await
 }
 
 /// The environment that ends a node at a place.

@@ -50,7 +50,7 @@ async fn where_there_is_nothing_to_show_words_say_so_and_no_empty_table() -> Res
     })
     .await?;
     for (arguments, words) in [
-        (&["catalog", "search", "unheard"][..], "Nothing fits"),
+        (&["catalog", "search", "unheard"][..], "No services found"),
         (&["catalog", "search", "--offset", "1"], "No more results (1 in all)"),
         (&["catalog", "search", "--offset", "18446744073709551615"], "No more results (1 in all)"),
         (&["net", "peers"], "No node is connected"),
@@ -155,14 +155,17 @@ async fn what_a_start_refuses_is_refused_by_the_check_of_the_settings_with_the_s
         ),
         ("network.bootstrap=/ip4/1.2.3.4/tcp/99999", "network.bootstrap: `/ip4/1.2.3.4/tcp/99999` is not"),
         ("network.announce=/dns4/node.example", "network.announce: `/dns4/node.example` is neither TCP"),
-        ("network.announce=/ip4/0.0.0.0/tcp/3001", "network.announce: `/ip4/0.0.0.0/tcp/3001` is nobody's"),
+        (
+            "network.announce=/ip4/0.0.0.0/tcp/3001",
+            "network.announce: `/ip4/0.0.0.0/tcp/3001` stands for many",
+        ),
         (
             "network.announce=/ip4/10.0.0.1/tcp/3001",
-            "network.announce: `/ip4/10.0.0.1/tcp/3001` is no public",
+            "network.announce: `/ip4/10.0.0.1/tcp/3001` is not a public",
         ),
-        ("chain.rpc_urls=https://rpc.example/key", "chain.rpc_urls: rpc.example may lie elsewhere"),
+        ("chain.rpc_urls=https://rpc.example/key", "chain.rpc_urls: rpc.example may be somewhere else"),
         ("chain.chain_id=8453", "chain.chain_id: 8453 is the public chain base"),
-        ("chain.kind=testnet", "chain.kind: is for a custom chain alone"),
+        ("chain.kind=testnet", "chain.kind: is for a custom chain only"),
         ("chain.close_delay_secs=86400", "chain.token: must be set for a local or custom chain"),
     ] {
         // Where it is the token that is missing, another setting is given twice.
@@ -188,7 +191,7 @@ async fn a_copy_of_a_node_that_runs_beside_it_is_told_of_by_both(mut nodes: Node
     for node in [&original, &copy] {
         eventually("it is told of", async || {
             let alerts = node.status().await?.alerts;
-            Ok(alerts.iter().any(|alert| alert.cause.contains("another node runs with this wallet's key")))
+            Ok(alerts.iter().any(|alert| alert.cause.contains("another node uses this wallet's key")))
         })
         .await?;
         let told = farthing(node, &["doctor"]).await?;

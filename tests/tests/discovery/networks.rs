@@ -66,7 +66,7 @@ async fn a_node_of_before_the_chain_was_part_of_the_name_finds_its_network_back(
     all_find(std::slice::from_ref(&second), &words("motion"), 1).await?;
     ensure!(networks.join("lab-x-31337").is_dir() && !networks.join(NAME).exists(), "the folder is renamed");
     let log = second.log();
-    ensure!(log.contains("has its chain in it now") && !log.contains("damaged"), "{log}");
+    ensure!(log.contains("now include the chain") && !log.contains("damaged"), "{log}");
     Ok(())
 }
 

@@ -194,6 +194,6 @@ async fn services_follow_their_node_to_another_network_and_back_and_nothing_is_c
         .await?;
     let log = all[1].log();
     ensure!(log.matches("are listed here now").count() == 2, "once each way:\n{log}");
-    ensure!(log.contains("kept until it returns") && !log.contains("damaged"), "{log}");
+    ensure!(log.contains("records of the earlier network are kept") && !log.contains("damaged"), "{log}");
     Ok(())
 }

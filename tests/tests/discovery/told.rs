@@ -20,10 +20,10 @@ async fn a_search_says_what_narrowed_it_which_of_how_many_it_shows_and_exact_ban
     all_find(&node, &words(""), 3).await?;
     let node = &node[0];
     for (arguments, words) in [
-        (&["unheard"][..], "Fewer or shorter words find more. "),
-        (&["--category", "nope"], "Without --category there may be more"),
-        (&["--max-price", "0", "--kind", "graphql"], "With fewer of --kind, --max-price there may be more"),
-        (&["tides", "--tag", "nope"], "and so does less of --tag"),
+        (&["unheard"][..], "Use fewer or shorter words to find more. "),
+        (&["--category", "nope"], "Remove --category to find more"),
+        (&["--max-price", "0", "--kind", "graphql"], "Use fewer of --kind, --max-price to find more"),
+        (&["tides", "--tag", "nope"], "or fewer of --tag, to find more"),
     ] {
         let told = farthing(node, &[&["catalog", "search"], arguments].concat()).await?;
         ensure!(told.ends_with(0)?.err.contains(words), "{arguments:?}: {told:?}");
@@ -62,7 +62,7 @@ async fn the_same_service_twice_is_warned_of_and_a_new_price_says_how_far_it_got
     ensure!(!first.ends_with(0)?.err.contains("already"), "{first:?}");
     let second = farthing(&alone, &add).await?;
     ensure!(
-        second.ends_with(0)?.err.contains("you offer “Twice the same” of the same server already"),
+        second.ends_with(0)?.err.contains("you already offer “Twice the same” from the same server"),
         "{second:?}"
     );
     let other = farthing(&alone, &[&add[..], &["--name", "Another one"]].concat()).await?;
@@ -71,14 +71,14 @@ async fn the_same_service_twice_is_warned_of_and_a_new_price_says_how_far_it_got
     let apis = farthing(&alone, &["api", "list", "--json"]).await?.json()?;
     let service = apis[0]["id"].as_str().context("no service")?.to_owned();
     let told = farthing(&alone, &["api", "price", &service, "0.004"]).await?;
-    ensure!(told.ends_with(0)?.err.contains("No node is connected that could hear of it"), "{told:?}");
+    ensure!(told.ends_with(0)?.err.contains("No node is connected, so nobody can find it yet"), "{told:?}");
     let neighbour = nodes.join(&[&alone]).await?;
     all_find(std::slice::from_ref(&neighbour), &words("twice"), 2).await?;
     let imitated = farthing(&neighbour, &[&add[..], &["--name", "Twic\u{435} the same"]].concat()).await?;
-    ensure!(imitated.ends_with(0)?.err.contains("nearly that of “Twice the same”"), "{imitated:?}");
+    ensure!(imitated.ends_with(0)?.err.contains("close to “Twice the same”"), "{imitated:?}");
     let told = farthing(&alone, &["api", "price", &service, "0.005"]).await?;
     // A slow machine may take longer than anybody waits for words.
-    let is_told = ["Seen by 1 of 1 connected nodes.", "0 of 1 connected nodes have it by now"];
+    let is_told = ["Seen by 1 of 1 connected nodes.", "0 of 1 connected nodes have it so far"];
     ensure!(is_told.iter().any(|words| told.err.contains(words)), "{told:?}");
     eventually("the neighbour has it", async || {
         Ok(farthing(&alone, &["api", "health", &service]).await?.out.contains("1 of 1 connected nodes"))
@@ -115,7 +115,7 @@ async fn a_probe_says_what_is_wrong_in_plain_words() -> Result<()> {
     let nobody = silent.local_addr()?;
     drop(silent);
     for (url, words) in [
-        ("foo", "`foo` is no address of an HTTP server; write it like http://host:port/path"),
+        ("foo", "`foo` is not the address of an HTTP server; write it like http://host:port/path"),
         (&format!("http://{nobody}/"), "refuses the connection: nothing listens there yet"),
     ] {
         let told = run(&data, &["testnet", "probe", url]).await?;
@@ -157,7 +157,7 @@ async fn an_address_that_is_not_this_machine_s_is_said_to_be_so_once() -> Result
     let arguments: Vec<&str> = ["run", "--new"].into_iter().chain(settings).collect();
     let told = run(&data, &arguments).await?;
     ensure!(told.code == 1, "{told:?}");
-    ensure!(told.err.contains("it is no address of this machine"), "{told:?}");
+    ensure!(told.err.contains("it is not an address of this machine"), "{told:?}");
     ensure!(!told.err.contains("stop the program using that port"), "{told:?}");
     // What the system said of this address; that the chain refuses may be said beside it.
     ensure!(told.err.matches("Cannot assign requested address").count() == 1, "{told:?}");

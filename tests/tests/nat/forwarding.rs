@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use farthing_control::endpoint;
-use farthing_tests::tell::tell;
-
-use crate::{
-    lab::{HOME_FIRST, HOME_SECOND, OWNER, Place, router::Forwarded},
+use farthing_tests::{
+    lab::{HOME_FIRST, HOME_SECOND, HomeRouter, OWNER, Place, router::Forwarded},
     market::{Consumer, Market, PATIENCE, Setup, addresses_at, quic_boots, until},
+    tell::tell,
 };
 
 /// Until callers are served again after the owner's address changed.
@@ -18,6 +17,8 @@ const RECOVERY_MAX: Duration = Duration::from_secs(60);
 fn tested_every(secs: u32) -> Vec<(&'static str, String)> {
     vec![
         ("network.upnp", "false".to_owned()),
+        // What is called here is called without a relay, or not at all.
+        ("network.use_relays", "false".to_owned()),
         ("network.reach_first_ms", "2000".to_owned()),
         ("network.reach_interval_secs", secs.to_string()),
         ("network.reach_peer_interval_secs", "2".to_owned()),
@@ -87,7 +88,7 @@ async fn an_owner_whose_router_lets_in_whoever_it_wrote_to_is_not_taken_in() -> 
     let setup = Setup {
         all: tested_every(3),
         consumers: vec![Place::BehindPlain, Place::BehindSymmetric],
-        filters_by_address: true,
+        home: HomeRouter::FiltersByAddress,
         ..Setup::default()
     };
     let Some(market) = Market::open(setup).await? else { return Ok(()) };
@@ -134,12 +135,34 @@ async fn callers_find_an_owner_again_whose_address_changed() -> Result<()> {
     }
     market
         .case("callers find an owner again within a minute whose public address changed", async {
-            market.lab.move_home()?;
+            market.lab.move_home(HOME_FIRST, HOME_SECOND)?;
             let served = market.consumers.iter().map(|consumer| is_served_again(&market, consumer));
             futures::future::try_join_all(served).await?;
             announces(&market, &addresses_at(HOME_SECOND).each_ref().map(String::as_str)).await
         })
         .await?;
+    market.case("every call was executed once and charged once", market.check_books(4)).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn callers_find_an_owner_that_flips_between_two_networks() -> Result<()> {
+    let consumers = vec![Place::Public];
+    let Some(market) = Market::open(Setup { all: tested_every(600), consumers, ..Setup::default() }).await?
+    else {
+        return Ok(());
+    };
+    market.lab.forward(Forwarded::BOTH)?;
+    announces(&market, &addresses_at(HOME_FIRST).each_ref().map(String::as_str)).await?;
+    let consumer = market.consumer(Place::Public);
+    market.call_until_served(consumer, "/ok", "before").await?;
+    let ways = [(HOME_FIRST, HOME_SECOND), (HOME_SECOND, HOME_FIRST), (HOME_FIRST, HOME_SECOND)];
+    for (turn, (from, to)) in ways.into_iter().enumerate() {
+        let found = async {
+            market.lab.move_home(from, to)?;
+            market.call_until_served(consumer, "/ok", &format!("flip {turn}")).await
+        };
+        market.case(&format!("an owner that moves from {from} to {to} is called again"), found).await?;
+    }
     market.case("every call was executed once and charged once", market.check_books(4)).await
 }
 

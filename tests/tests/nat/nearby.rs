@@ -4,11 +4,10 @@ use std::net::Ipv4Addr;
 
 use anyhow::Result;
 use farthing_testnet::{NodeOptions, NodeProcess};
-use farthing_tests::nodes::no_chain;
-
-use crate::{
+use farthing_tests::{
     lab::{Lab, Place},
     market::{PATIENCE, addresses_at, until},
+    nodes::no_chain,
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -3,11 +3,10 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use farthing_tests::tell::tell;
-
-use crate::{
+use farthing_tests::{
     lab::{HOME_FIRST, Place, router::Forwarded},
     market::{Market, PATIENCE, Setup, addresses_at, until},
+    tell::tell,
 };
 
 /// Short enough that the connection outlives it.

@@ -1,11 +1,10 @@
 //! An owner whose router forwards port 3001 is called from everywhere.
 
 use anyhow::{Result, ensure};
-use farthing_tests::tell::tell;
-
-use crate::{
-    lab::{HOME_FIRST, Place, router::Forwarded},
+use farthing_tests::{
+    lab::{HOME_FIRST, Place, line::LongLine, router::Forwarded},
     market::{Market, Setup, addresses_at},
+    tell::tell,
 };
 
 /// From one end of the long line to the other.
@@ -41,7 +40,7 @@ async fn a_call_over_a_long_and_lossy_line_takes_one_round_trip() -> Result<()> 
     const CALLS: usize = 15;
     let setup = Setup {
         owner: vec![("network.announce", addresses_at(HOME_FIRST).join(","))],
-        line: Some((DELAY_MS, 2)),
+        line: Some(LongLine { to: Place::Far, delay_ms: DELAY_MS, loss_percent: 2 }),
         consumers: vec![Place::Far],
         ..Setup::default()
     };

@@ -149,8 +149,7 @@ async fn a_log_for_programs_is_json_from_the_first_byte_to_the_last_and_keeps_th
 async fn the_access_log_can_be_turned_off_alone() -> Result<()> {
     let mut world = World::with(in_json()).await?;
     let quiet = ("FARTHING_LOG".to_owned(), "farthing=info,access=off".to_owned());
-    world.consumer.restart(vec![quiet]).await?;
-    world.consumer.wait_until_ready().await?;
+    world.consumer.restart_until_ready(vec![quiet]).await?;
     world.wait_until_met().await?;
     expect_served(&world.get("/ok").await?)?;
     let log = world.consumer.log();

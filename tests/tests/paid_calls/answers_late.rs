@@ -5,7 +5,7 @@ use anyhow::Result;
 use farthing_control::types::{Charge, ServiceFile};
 use farthing_tests::{
     calls::{cost, expect_served},
-    world::{FUNDS, World, service_file},
+    world::{World, service_file},
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -17,6 +17,5 @@ async fn an_answer_after_290_seconds_is_waited_for_and_paid() -> Result<()> {
     expect_served(&in_time)?;
     assert_eq!(in_time.body, "at last");
     assert_eq!(in_time.header("x-farthing-charged"), "0.002");
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(1));
-    Ok(())
+    world.settle_for(cost(1)).await
 }

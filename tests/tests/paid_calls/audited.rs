@@ -1,13 +1,14 @@
 //! `farthing audit`: the ledger, and its channels held against the contract.
 
 use anyhow::{Context, Result, ensure};
+use farthing_control::endpoint;
 use farthing_protocol::{Address, Usdc};
 use farthing_testnet::{LocalChain, NodeProcess, rpc};
 use farthing_tests::{
     calls::{cost, expect_served},
     command::{Ran, farthing},
     wait::eventually,
-    world::{FUNDS, World},
+    world::World,
 };
 use serde_json::{Value, json};
 
@@ -25,8 +26,15 @@ fn not_checked(told: &Value) -> Vec<&str> {
 async fn the_books_of_both_sides_are_held_against_the_contract_and_text_and_json_say_the_same() -> Result<()>
 {
     let mut world = World::start().await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    // The ledger stores the end of a call behind its answer, at a moment of its own; an audit that does not wait for that misses
+    // nearly all of them.
+    let mut missed = 0;
+    for _ in 0..10 {
+        expect_served(&world.get("/ok").await?)?;
+        let told = world.consumer.control().ask(endpoint::Audit.with("offline", true)).await?;
+        missed += told.calls_undecided;
+    }
+    ensure!(missed <= 2, "of ten calls that were answered, {missed} were told as undecided");
     for node in [&world.owner, &world.consumer] {
         let (ran, told) = audit(node).await?;
         ensure!(ran.code == 0 && told["violations_total"] == 0, "{ran:?}");
@@ -92,8 +100,7 @@ async fn rob(world: &World, amount: Usdc) -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_contract_that_holds_less_than_the_channels_is_a_violation() -> Result<()> {
     let world = World::start().await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     rob(&world, Usdc::from_micros(1)).await?;
     let (ran, told) = audit(&world.consumer).await?;
     let line = told["violations"][0].as_str().context("no violation")?;
@@ -105,15 +112,11 @@ async fn a_contract_that_holds_less_than_the_channels_is_a_violation() -> Result
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_day_is_held_against_the_limits_of_then_and_not_of_now() -> Result<()> {
     let world = World::start().await?;
-    for _ in 0..3 {
-        expect_served(&world.get("/ok").await?)?;
-    }
-    world.wait_until_decided().await?;
+    world.buy(3).await?;
     // Below what is spent already.
     farthing(&world.consumer, &["spending", "limits", "--per-day", "0.002"]).await?.ends_with(0)?;
     let (ran, told) = audit(&world.consumer).await?;
     ensure!(ran.code == 0 && told["violations_total"] == 0, "{ran:?}");
     ensure!(!not_checked(&told).iter().any(|line| line.starts_with("C2")), "{told:#}");
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));
-    Ok(())
+    world.settle_for(cost(3)).await
 }

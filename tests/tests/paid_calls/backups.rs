@@ -104,8 +104,7 @@ async fn a_lost_node_comes_back_from_its_backup_buys_nothing_until_told_and_its_
     let compared = farthing(&world.consumer, &["audit", "--with", &owner, "--json"]).await?;
     let compared = compared.ends_with(0)?.json()?["compared"].clone();
     ensure!(compared["adjusted"] == cost(1).to_string(), "{compared:#}");
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));
-    Ok(())
+    world.settle_for(cost(3)).await
 }
 
 #[tokio::test]
@@ -132,22 +131,19 @@ async fn a_restore_revives_no_secret_and_resuming_names_what_came_back() -> Resu
         assert_eq!(world.get("/ok").await?.status, 401, "a secret of before is in use");
     }
     let said = does(&world.consumer, "spending resume").await?.1;
-    ensure!(said.contains("default, thief") && said.contains("Automatic backups are off"), "{said}");
+    ensure!(said.contains("default, thief") && said.contains("Daily backups are off"), "{said}");
     for name in ["default", "thief"] {
         world.secret = does(&world.consumer, &format!("secret show {name}")).await?.0;
         eventually("the new secret buys", async || Ok(world.get("/ok").await?.status.is_success())).await?;
     }
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
-    Ok(())
+    world.settle_for(cost(2)).await
 }
 
 #[tokio::test]
 async fn an_owner_that_comes_back_from_a_backup_of_before_a_claim_can_claim_what_it_earns_then() -> Result<()>
 {
     let folder = tempfile::tempdir()?;
-    let setup = fixed_owner()?;
-    let listen = setup.owner_settings.clone();
-    let mut world = World::with(setup).await?;
+    let mut world = World::with(fixed_owner()?).await?;
     expect_served(&world.get("/ok").await?)?;
     back_up(&world.owner, folder.path()).await?;
     let claim = async |world: &World| -> Result<Usdc> {
@@ -156,16 +152,12 @@ async fn an_owner_that_comes_back_from_a_backup_of_before_a_claim_can_claim_what
     };
 
     // What is served and claimed after the backup is not in it.
-    for _ in 0..3 {
-        expect_served(&world.get("/ok").await?)?;
-    }
-    world.wait_until_decided().await?;
+    world.buy(3).await?;
     assert_eq!(claim(&world).await?, cost(4));
-    restore_owner(&mut world, folder.path(), listen).await?;
+    restore_owner(&mut world, folder.path()).await?;
 
     eventually("the restored owner serves", async || Ok(world.get("/ok").await?.status.is_success())).await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     assert_eq!(claim(&world).await?, cost(2), "what was earned since");
     assert_eq!(world.chain.usdc_of(world.owner_wallet).await?, cost(6));
     Ok(())
@@ -175,9 +167,7 @@ async fn an_owner_that_comes_back_from_a_backup_of_before_a_claim_can_claim_what
 async fn an_owner_that_comes_back_from_a_backup_of_before_a_new_price_is_bought_from_at_the_price_of_then()
 -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let setup = fixed_owner()?;
-    let listen = setup.owner_settings.clone();
-    let mut world = World::with(setup).await?;
+    let mut world = World::with(fixed_owner()?).await?;
     expect_served(&world.get("/ok").await?)?;
     back_up(&world.owner, folder.path()).await?;
     // Two versions that are not in the backup, and that the consumer has used.
@@ -192,7 +182,7 @@ async fn an_owner_that_comes_back_from_a_backup_of_before_a_new_price_is_bought_
     })
     .await?;
     world.wait_until_decided().await?;
-    restore_owner(&mut world, folder.path(), listen).await?;
+    restore_owner(&mut world, folder.path()).await?;
     eventually("the restored owner serves", async || Ok(world.get("/ok").await?.status.is_success())).await?;
     world.wait_until_decided().await
 }
@@ -201,9 +191,7 @@ async fn an_owner_that_comes_back_from_a_backup_of_before_a_new_price_is_bought_
 async fn a_call_that_outlives_its_owners_loss_is_served_after_the_owner_was_shown_what_it_lost() -> Result<()>
 {
     let folder = tempfile::tempdir()?;
-    let setup = fixed_owner()?;
-    let listen = setup.owner_settings.clone();
-    let mut world = World::with(setup).await?;
+    let mut world = World::with(fixed_owner()?).await?;
     back_up(&world.owner, folder.path()).await?;
     // Promised before there was any receipt to name.
     let url = format!("{}/internal/call", world.consumer.status().await?.gateway_url);
@@ -213,12 +201,10 @@ async fn a_call_that_outlives_its_owners_loss_is_served_after_the_owner_was_show
     for _ in 0..2 {
         expect_served(&world.get("/ok").await?)?;
     }
-    restore_owner(&mut world, folder.path(), listen).await?;
+    restore_owner(&mut world, folder.path()).await?;
     ensure!(first.await??.status().is_success(), "the first call is served by the restored owner");
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
-    let channels = world.consumer.control().ask(endpoint::Channels).await?;
-    assert_eq!(channels[0].spent.0, cost(4));
+    world.buy(1).await?;
+    assert_eq!(world.channel().await?.spent.0, cost(4));
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(4), "each call counts once, with its owner too");
     Ok(())
 }
@@ -226,34 +212,24 @@ async fn a_call_that_outlives_its_owners_loss_is_served_after_the_owner_was_show
 #[tokio::test]
 async fn an_owner_that_lost_calls_in_a_restore_is_shown_its_receipts_and_earns_all_of_them() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let setup = fixed_owner()?;
-    let listen = setup.owner_settings.clone();
-    let mut world = World::with(setup).await?;
+    let mut world = World::with(fixed_owner()?).await?;
     expect_served(&world.get("/ok").await?)?;
     back_up(&world.owner, folder.path()).await?;
-    for _ in 0..3 {
-        expect_served(&world.get("/ok").await?)?;
-    }
-    world.wait_until_decided().await?;
-    restore_owner(&mut world, folder.path(), listen).await?;
+    world.buy(3).await?;
+    restore_owner(&mut world, folder.path()).await?;
 
     eventually("the restored owner serves", async || Ok(world.get("/ok").await?.status.is_success())).await?;
-    for _ in 0..24 {
-        expect_served(&world.get("/ok").await?)?;
-    }
-    world.wait_until_decided().await?;
+    world.buy(24).await?;
     let audit = world.consumer.control().ask(endpoint::Audit).await?;
     ensure!(audit.violations.is_empty() && audit.adjustments == 0, "{audit:?}");
-    let channels = world.consumer.control().ask(endpoint::Channels).await?;
-    assert_eq!(channels[0].spent.0, cost(29), "each call counts once");
+    assert_eq!(world.channel().await?.spent.0, cost(29), "each call counts once");
     let owner = world.owner_wallet.to_string();
     let compared = farthing(&world.consumer, &["audit", "--with", &owner, "--json"]).await?;
     let compared = compared.ends_with(0)?.json()?["compared"].clone();
     ensure!(compared["adjusted_there"] == cost(3).to_string(), "{compared:#}");
     let audit = world.owner.control().ask(endpoint::Audit).await?;
     ensure!(audit.violations.is_empty() && audit.adjustments == 1, "{audit:?}");
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(29));
-    Ok(())
+    world.settle_for(cost(29)).await
 }
 
 #[tokio::test]
@@ -263,16 +239,12 @@ async fn an_owner_that_is_restored_while_the_chain_closes_its_channel_earns_what
     let delay = setting("chain.close_delay_secs", "3600");
     let often = [setting("settlement.interval_secs", "1"), delay].concat();
     let owner_settings = [on_a_fixed_port()?, often.clone()].concat();
-    let setup =
-        Setup { consumer_settings: often, owner_settings: owner_settings.clone(), ..Setup::default() };
-    let mut world = World::with(setup).await?;
+    let mut world =
+        World::with(Setup { consumer_settings: often, owner_settings, ..Setup::default() }).await?;
     world.make_gas_cheap().await?;
     expect_served(&world.get("/ok").await?)?;
     back_up(&world.owner, folder.path()).await?;
-    for _ in 0..3 {
-        expect_served(&world.get("/ok").await?)?;
-    }
-    world.wait_until_decided().await?;
+    world.buy(3).await?;
 
     // Nobody is there to be shown anything when the close begins.
     world.owner.kill().await?;
@@ -280,13 +252,10 @@ async fn an_owner_that_is_restored_while_the_chain_closes_its_channel_earns_what
     let at = endpoint::CloseChannel.of(channels[0].id).with("force", true);
     let closed = world.consumer.control().ask(at).await?;
     ensure!(closed.state == ChannelState::CloseRequested, "{closed:?}");
-    restore_owner(&mut world, folder.path(), owner_settings).await?;
+    restore_owner(&mut world, folder.path()).await?;
 
-    eventually("the owner claims all four calls", async || {
-        let channels = world.consumer.control().ask(endpoint::Channels).await?;
-        Ok(channels[0].claimed.0 == cost(4))
-    })
-    .await?;
+    eventually("the owner claims all four calls", async || Ok(world.channel().await?.claimed.0 == cost(4)))
+        .await?;
     let audit = world.owner.control().ask(endpoint::Audit).await?;
     ensure!(audit.violations.is_empty() && audit.adjustments == 1, "{audit:?}");
     Ok(())
@@ -385,7 +354,7 @@ async fn a_backup_is_made_every_day_over_restarts_which_the_node_itself_cannot_o
     std::fs::write(&backups, "no folder")?;
     farthing(&node, &auto(&["now"])).await?.ends_with(1)?;
     let alerts = farthing(&node, &["alert", "list"]).await?;
-    ensure!(alerts.ends_with(0)?.out.contains("the daily backup fails since"), "{alerts:?}");
+    ensure!(alerts.ends_with(0)?.out.contains("the daily backup has failed since"), "{alerts:?}");
     std::fs::remove_file(&backups)?;
     std::fs::rename(&aside, &backups)?;
     farthing(&node, &auto(&["now"])).await?.ends_with(0)?;
@@ -470,10 +439,7 @@ async fn a_restored_node_that_sees_its_channels_late_takes_over_what_their_owner
     let create = ["backup", "create", "--to", &file, "--passphrase-file", &passphrase];
     farthing(&world.consumer, &create).await?.ends_with(0)?;
     // The backup has neither the channel nor its calls.
-    for _ in 0..2 {
-        expect_served(&world.get("/ok").await?)?;
-    }
-    world.wait_until_decided().await?;
+    world.buy(2).await?;
     world.consumer.kill().await?;
     run(&elsewhere, &["backup", "restore", &file, "--passphrase-file", &passphrase]).await?.ends_with(0)?;
 
@@ -493,6 +459,5 @@ async fn a_restored_node_that_sees_its_channels_late_takes_over_what_their_owner
     world.wait_until_decided().await?;
     let spending = world.consumer.control().ask(endpoint::Spending).await?;
     assert_eq!(spending.spent_today.0, cost(3), "the limit of the day counts what was bought before");
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));
-    Ok(())
+    world.settle_for(cost(3)).await
 }

@@ -13,7 +13,7 @@ use farthing_tests::{
     calls::{cost, expect_served, fixed_owner, with},
     command::farthing,
     wait::eventually,
-    world::{FUNDS, World},
+    world::World,
 };
 use serde_json::{Value, json};
 
@@ -26,8 +26,7 @@ async fn told(node: &NodeProcess) -> Result<Option<Alert>> {
 async fn money_on_channels_of_another_token_than_the_settings_name_is_told_until_the_token_is_set_back()
 -> Result<()> {
     let mut world = World::with(fixed_owner()?).await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     let deployer = Deployer::connect(&world.chain.rpc_url(), Anvil::CHAIN_ID, dev_account(0)?).await?;
     let other = deployer.test_usdc("USD Coin", deployer.address()).await?;
     let changed = || vec![("FARTHING_CHAIN__TOKEN".to_owned(), other.to_string())];
@@ -47,14 +46,13 @@ async fn money_on_channels_of_another_token_than_the_settings_name_is_told_until
         ensure!(alert.severity == severity && alert.cause.contains(&words), "{alert:?}");
         ensure!(alert.cause.contains(&other.to_string()) && alert.action.contains(&back), "{alert:?}");
         let doctor = farthing(node, &["doctor"]).await?.out;
-        let line = doctor.lines().find(|line| line.contains("  channels: ")).context("no line")?;
+        let line = doctor.lines().find(|line| line.contains("  money-elsewhere: ")).context("no line")?;
         ensure!(line.starts_with(mark) && line.contains(&words), "{doctor}");
         let listed = farthing(node, &["channel", "list"]).await?;
         ensure!(listed.ends_with(0)?.err.contains(&back), "{listed:?}");
         ensure!(node.log().contains(&back), "the log does not say it: {}", node.log());
     }
-    let channels = world.consumer.control().ask(endpoint::Channels).await?;
-    let channel = channels.first().context("no channel")?.id.to_string();
+    let channel = world.channel().await?.id.to_string();
     let close = ["channel", "close", &channel, "--force", "--yes"];
     let refused = farthing(&world.consumer, &close).await?;
     ensure!(refused.code != 0 && refused.err.contains(&back), "{refused:?}");
@@ -64,13 +62,11 @@ async fn money_on_channels_of_another_token_than_the_settings_name_is_told_until
 
     for node in [&mut world.owner, &mut world.consumer] {
         node.stop().await?;
-        node.restart(Vec::new()).await?;
-        node.wait_until_ready().await?;
+        node.restart_until_ready(Vec::new()).await?;
         ensure!(told(node).await?.is_none(), "the settings are as they were");
     }
     world.wait_until_met().await?;
-    assert_eq!(world.settle_and_check(FUNDS).await?, earned);
-    Ok(())
+    world.settle_for(earned).await
 }
 
 /// Another contract with the code of the world's.
@@ -84,8 +80,7 @@ async fn second_contract(world: &World) -> Result<Vec<(String, String)>> {
 /// The consumer dies with an answer whose receipt it has not stored: the owner has charged the call.
 async fn leave_open(world: &mut World, call: &Value) -> Result<()> {
     let kill = vec![("FARTHING_KILL_AT".to_owned(), "consumer.before_acknowledge".to_owned())];
-    world.consumer.restart(kill).await?;
-    world.consumer.wait_until_ready().await?;
+    world.consumer.restart_until_ready(kill).await?;
     world.wait_until_met().await?;
     // As long as it does not know what the owner's listing says after a change, nothing is sent.
     eventually("the consumer has died", async || {
@@ -152,6 +147,5 @@ async fn a_call_that_is_open_when_the_contract_changes_accuses_nobody_and_is_set
         nobody_is_accused(&world).await.context(id)?;
     }
     assert_eq!(world.upstream.hits(), 4, "none is served twice");
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(4));
-    Ok(())
+    world.settle_for(cost(4)).await
 }

@@ -6,7 +6,6 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::endpoint;
 use farthing_tests::{
     calls::{cost, expect_served},
     command::farthing,
@@ -57,8 +56,7 @@ async fn buy_until(world: &World, is_over: &AtomicBool) -> Result<u64> {
 
 async fn close_and_fill(world: &World) -> Result<()> {
     for round in 0..ROUNDS {
-        let channels = world.consumer.control().ask(endpoint::Channels).await?;
-        let (channel, service) = (channels[0].id.to_string(), world.api.id.to_string());
+        let (channel, service) = (world.channel().await?.id.to_string(), world.api.id.to_string());
         let close = ["channel", "close", &channel, "--yes"];
         let open = ["channel", "open", &service, "--deposit", "0.1"];
         // An owner that is busy asks to be asked again.

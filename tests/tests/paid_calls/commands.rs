@@ -7,7 +7,7 @@ use farthing_testnet::{NodeProcess, program};
 use farthing_tests::{
     calls::cost,
     command::{farthing, run},
-    world::{FUNDS, World},
+    world::World,
 };
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
@@ -121,8 +121,7 @@ async fn commands_answer_on_standard_output_and_fail_with_the_documented_codes()
     assert_eq!(unhealthy.code, 3);
 
     assert_eq!(world.upstream.hits(), 6);
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(4));
-    Ok(())
+    world.settle_for(cost(4)).await
 }
 
 #[tokio::test]
@@ -188,8 +187,7 @@ async fn every_failure_has_its_code_its_next_step_and_with_json_one_object() -> 
     // A dollar a call is asked about from the first micro above it, and `--yes` answers.
     farthing(owner, &["api", "price", &service, "1"]).await?.ends_with(0)?;
     farthing(owner, &["api", "price", &service, "1000000", "--yes"]).await?.ends_with(0)?;
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(0));
-    Ok(())
+    world.settle_for(cost(0)).await
 }
 
 #[tokio::test]
@@ -221,8 +219,7 @@ async fn an_owner_tests_an_operation_as_a_caller_would_use_it_and_for_nothing() 
     assert_eq!(failed.json()?["would_charge"], "0.00");
     farthing(owner, &["api", "test", &service, "GET /nothing"]).await?.ends_with(2)?;
     assert_eq!(world.upstream.hits(), 4, "what does not fit reaches no server");
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(0));
-    Ok(())
+    world.settle_for(cost(0)).await
 }
 
 #[tokio::test]
@@ -264,8 +261,7 @@ async fn the_newest_lines_of_the_log_are_shown_and_followed() -> Result<()> {
     let writes_calls = |names: &[String]| names.iter().any(|name| name == "log");
     ensure!(writes_calls(&node) && !writes_calls(&command), "a node alone logs calls: {node:?}, {command:?}");
     drop(following);
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(1));
-    Ok(())
+    world.settle_for(cost(1)).await
 }
 
 /// The names of a process's threads.

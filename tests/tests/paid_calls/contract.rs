@@ -94,7 +94,7 @@ async fn a_contract_that_is_missing_is_shown_deployed_for_its_cost_and_never_twi
     // Without a terminal nobody can answer.
     farthing(node, &deploy[..2])
         .await?
-        .fails(2, &["at the present gas price", "ETH? There is no", "--yes"])?;
+        .fails(2, &["at the current gas price", "ETH? There is no", "--yes"])?;
     assert_eq!((posing.sent().await?, posing.eth().await?), (0, ETH), "nothing was sent so far");
 
     let cost = node.control().ask(endpoint::DeploymentCost).await?;
@@ -114,7 +114,7 @@ async fn a_contract_that_is_missing_is_shown_deployed_for_its_cost_and_never_twi
 
     let before = (posing.sent().await?, posing.eth().await?);
     let again = farthing(node, &deploy).await?.ok()?;
-    ensure!(again.out.contains("is there already") && again.err.is_empty(), "{again:?}");
+    ensure!(again.out.contains("is already deployed") && again.err.is_empty(), "{again:?}");
     assert_eq!((posing.sent().await?, posing.eth().await?), before, "once is enough");
     Ok(())
 }
@@ -128,15 +128,17 @@ async fn without_the_deployer_and_beside_other_code_nothing_is_deployed() -> Res
     ensure!(code.as_str().context("no text")?.len() > 2, "anvil has the deployer");
     rpc::call(&posing.url, "anvil_setCode", json!([DEPLOYER, "0x"])).await?;
     let deploy = ["contract", "deploy", "--yes"];
-    farthing(node, &deploy).await?.fails(1, &[DEPLOYER, "is not on base-sepolia", "Nothing was sent."])?;
+    farthing(node, &deploy)
+        .await?
+        .fails(1, &[DEPLOYER, "does not have the deployer", "Nothing was sent."])?;
 
     let contract = pay_channels_address().to_string();
     rpc::call(&posing.url, "anvil_setCode", json!([contract, "0x5f5ffd"])).await?;
     let shown = farthing(node, &["contract", "show"]).await?.ok()?.out;
-    ensure!(shown.contains("other code, which is never used"), "{shown}");
+    ensure!(shown.contains("different code; this node does not use it"), "{shown}");
     farthing(node, &deploy).await?.fails(2, &["is not the PayChannels contract"])?;
     rpc::call(&posing.url, "evm_mine", json!([])).await?;
-    posing.until_doctor_says("compare `chain.token`").await?;
+    posing.until_doctor_says("check that `chain.token`").await?;
     assert_eq!((posing.sent().await?, posing.eth().await?), (0, ETH));
     Ok(())
 }

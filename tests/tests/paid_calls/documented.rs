@@ -29,7 +29,7 @@ use farthing_tests::{
 use tokio::process::Command;
 
 /// Blocks that are not run here: the document, how the block begins, and what tries the same.
-const ELSEWHERE: [(&str, &str, &str); 15] = [
+const ELSEWHERE: [(&str, &str, &str); 16] = [
     ("CONTRIBUTING.md", "make check", ".ci/run"),
     ("README.md", "make demo", ".ci/run"),
     ("README.md", "make test", ".ci/run"),
@@ -40,6 +40,7 @@ const ELSEWHERE: [(&str, &str, &str); 15] = [
     ("deploy/README.md", "make compose-up", "deploy/test/compose-test.sh"),
     ("deploy/README.md", "sudo nano", "deploy/test/dist-test.sh"),
     ("deploy/README.md", "sudo useradd", "deploy/test/dist-test.sh"),
+    ("docs/agents.md", "farthing mcp install claude-desktop --secret agent --write", "node/cli/src/mcp.rs"),
     ("docs/console.md", "curl --cacert /data", "tests/tests/console/api.rs"),
     ("docs/network.md", "sysctl", "tests/tests/nat/forwarding.rs"),
     ("docs/network.md", "farthing run", "tests/tests/quickstart/main.rs"),

@@ -41,8 +41,7 @@ async fn nothing_is_signed_for_what_an_endpoint_alone_says_was_paid() -> Result<
     for _ in 0..3 {
         expect_served(&world.get("/ok").await?)?;
     }
-    assert_eq!(world.settle_and_check(FUNDS).await?, PRICE.saturating_mul(4));
-    Ok(())
+    world.settle_for(PRICE.saturating_mul(4)).await
 }
 
 /// The most that the liar says was paid: all of the deposit but a call.
@@ -126,25 +125,20 @@ async fn is_left_when_it_lasts(is_silent: bool) -> Result<()> {
     let owner_settings = [setup.owner_settings.clone(), posing_as_public()].concat();
     let setup = Setup { owner_settings, consumer_settings: posing_as_public(), ..setup };
     let mut world = World::with(Setup { consumer_endpoint: Some(liar.clone()), ..setup }).await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     // The endpoint stays with what it says, as the chain would.
     liar.lie(paid_but_a_call);
     let id = world.api.id.to_string();
     farthing(&world.consumer, &["channel", "open", &id, "--deposit", "0.1"]).await?.ends_with(0)?;
-    let channel = async || -> Result<Channel> {
-        let channels = world.consumer.control().ask(endpoint::Channels).await?;
-        channels.into_iter().next().context("the payer has a channel")
-    };
-    eventually("the payer hears of it", async || Ok(channel().await?.claimed.0 > PRICE)).await?;
+    eventually("the payer hears of it", async || Ok(world.channel().await?.claimed.0 > PRICE)).await?;
     if is_silent {
         world.owner.kill().await?;
     }
     expect_free("the one call", &world.get("/ok").await?, 502, "owner-unreachable")?;
-    ensure!(channel().await?.state == State::Open, "not at once");
+    ensure!(world.channel().await?.state == State::Open, "not at once");
     // Two minutes, to the next look after them.
     let begun = Instant::now();
-    while channel().await?.state == State::Open {
+    while world.channel().await?.state == State::Open {
         ensure!(begun.elapsed() < Duration::from_secs(240), "it is never left");
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
@@ -160,16 +154,14 @@ async fn a_claim_that_an_endpoint_does_not_show_is_not_made_again_and_again() ->
     let owner_settings = [setup.owner_settings.clone(), setting("settlement.interval_secs", "1")].concat();
     let world = World::with(Setup { owner_endpoint: Some(liar.clone()), owner_settings, ..setup }).await?;
     world.make_gas_cheap().await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     let url = world.chain.rpc_url();
     let before = rpc::transactions_of(&url, world.owner_wallet).await?;
     let head = rpc::call(&url, "eth_blockNumber", json!([])).await?;
     let head = u64::from_str_radix(head.as_str().context("a number")?.trim_start_matches("0x"), 16)?;
     // The close is in the next block, and the claim in none that this endpoint tells of.
     liar.stand_at(head + 1);
-    let channels = world.consumer.control().ask(endpoint::Channels).await?;
-    let at = endpoint::CloseChannel.of(channels[0].id).with("force", true);
+    let at = endpoint::CloseChannel.of(world.channel().await?.id).with("force", true);
     let _: Channel = world.consumer.control().ask(at).await?;
     let claims = async || Ok(rpc::transactions_of(&url, world.owner_wallet).await? - before);
     eventually("it is claimed", async || Ok(claims().await? > 0)).await?;
@@ -186,12 +178,6 @@ async fn a_claim_that_an_endpoint_does_not_show_is_not_made_again_and_again() ->
     Ok(())
 }
 
-/// The payer's side of its one channel.
-async fn paid_on(world: &World) -> Result<Channel> {
-    let channels = world.consumer.control().ask(endpoint::Channels).await?;
-    channels.into_iter().next().context("the payer has a channel")
-}
-
 #[tokio::test]
 async fn an_owners_promise_to_close_is_remembered_over_what_an_endpoint_says_for_a_moment() -> Result<()> {
     let liar = Liar::start().await?;
@@ -202,13 +188,12 @@ async fn an_owners_promise_to_close_is_remembered_over_what_an_endpoint_says_for
     let setup = Setup { owner_settings, consumer_settings, consumer_endpoint, ..setup };
     let mut world = World::with(setup).await?;
     world.make_gas_cheap().await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     // Its close never gets into a block.
     let url = world.chain.rpc_url();
     rpc::call(&url, "evm_setAutomine", json!([false])).await?;
     eventually("the owner promises", async || {
-        let at = endpoint::CloseChannel.of(paid_on(&world).await?.id).with("force", false);
+        let at = endpoint::CloseChannel.of(world.channel().await?.id).with("force", false);
         let asked: Channel = world.consumer.control().ask(at).await?;
         Ok(asked.state == State::ClosePromised)
     })
@@ -216,23 +201,21 @@ async fn an_owners_promise_to_close_is_remembered_over_what_an_endpoint_says_for
     world.owner.kill().await?;
     rpc::call(&url, "anvil_dropAllTransactions", json!([])).await?;
     rpc::call(&url, "evm_setAutomine", json!([true])).await?;
-    let promised = paid_on(&world).await?;
+    let promised = world.channel().await?;
     assert_eq!(promised.state, State::ClosePromised);
 
     // A node that starts reads every channel.
     liar.lie(|[_, claimed, close, round]| [claimed, claimed, close, round + 1]);
-    world.consumer.kill().await?;
     world.consumer.restart(Vec::new()).await?;
     eventually("the payer hears that it is closed", async || {
-        Ok(paid_on(&world).await?.deposited.0.is_zero())
+        Ok(world.channel().await?.deposited.0.is_zero())
     })
     .await?;
     liar.tell_the_truth();
-    world.consumer.kill().await?;
     world.consumer.restart(Vec::new()).await?;
-    eventually("the payer hears that it is not", async || Ok(!paid_on(&world).await?.deposited.0.is_zero()))
+    eventually("the payer hears that it is not", async || Ok(!world.channel().await?.deposited.0.is_zero()))
         .await?;
-    let channel = paid_on(&world).await?;
+    let channel = world.channel().await?;
     assert_eq!((channel.state, channel.until_secs), (promised.state, promised.until_secs));
     Ok(())
 }
@@ -312,9 +295,7 @@ async fn money_at_rest_is_bounded_whatever_an_endpoint_says_of_the_channel_over_
     let mut world = World::with(Setup { consumer_endpoint: Some(liar.clone()), ..setup }).await?;
     for is_restarted in [false, true] {
         if is_restarted {
-            world.consumer.kill().await?;
-            world.consumer.restart(Vec::new()).await?;
-            world.consumer.wait_until_ready().await?;
+            world.consumer.restart_until_ready(Vec::new()).await?;
         }
         eventually("calls fill the channel no more", async || {
             Ok(world.get("/ok").await?.problem() == "over-limit")

@@ -139,7 +139,7 @@ async fn init_with_flags_makes_the_node_in_its_users_folder_and_writes_what_was_
     ensure!(again["address"] == made["address"] && again["created"] == false, "{again}");
     ensure!(again["settings"].is_null(), "{again}");
     machine.run(&["init", "--chain", "base"]).await?.fails(2, &["farthing.toml", "base"])?;
-    let lost = ["farthing.toml is there already", "write limits.calls_max = \"9\" there"];
+    let lost = ["farthing.toml already exists", "write limits.calls_max = \"9\" into it"];
     machine.run(&["init", "--set", "limits.calls_max=9"]).await?.fails(2, &lost)?;
     ensure!(fs::read_to_string(&file)? == written, "the file was changed");
 
@@ -151,7 +151,8 @@ async fn init_with_flags_makes_the_node_in_its_users_folder_and_writes_what_was_
     }
     ensure!(told.out.contains("Base — real money"), "{told:?}");
     ensure!(
-        told.err.contains("This counts as a machine") && told.err.contains("FARTHING_CONTAINER=true"),
+        told.err.contains("The program treats this as a machine")
+            && told.err.contains("FARTHING_CONTAINER=true"),
         "{told:?}"
     );
     Ok(())
@@ -299,7 +300,7 @@ async fn a_wallet_that_was_brought_along_starts_on_the_chain_that_is_named_once_
     init(&own).await?.ok()?;
     fs::create_dir(&alone)?;
     fs::copy(own.join("wallet.json"), alone.join("wallet.json"))?;
-    let says = ["there is no ledger at", "restore a backup", "`farthing wallet import`"];
+    let says = ["is missing", "restore a backup", "`farthing wallet import`"];
     init(&alone).await?.fails(1, &says)?;
     let mut start = machine.start_command_on(&["chain.preset=base-sepolia"], &["--data", &text(&alone)])?;
     Ran::of(start.output().await?)?.fails(1, &says)?;
@@ -358,27 +359,28 @@ async fn a_folder_that_was_mistyped_gets_no_wallet_and_one_that_is_meant_tells_o
 #[tokio::test(flavor = "multi_thread")]
 async fn a_container_makes_its_wallet_by_itself_and_listens_for_whoever_publishes_its_ports() -> Result<()> {
     let machine = Machine::new(true)?;
-    for (setting, value) in [
-        ("node.data_dir", "/data"),
-        ("gateway.listen", "0.0.0.0:3000"),
-        ("panel.listen", "0.0.0.0:3002"),
-        ("chain.preset", "base"),
-    ] {
+    for (setting, value) in
+        [("node.data_dir", "/data"), ("gateway.listen", "0.0.0.0:3000"), ("panel.listen", "0.0.0.0:3002")]
+    {
         let shown = machine.run(&["config", "get", setting]).await?.ok()?;
         ensure!(shown.out.trim() == value, "{setting}: {shown:?}");
     }
+    let chain = machine.run(&["config", "get", "chain.preset"]).await?.ok()?;
+    ensure!(chain.out.is_empty() && chain.err.contains("No chain is chosen yet"), "{chain:?}");
     let folder = machine.path("mounted");
     let (mut node, printed) = machine.start(&folder, &["--data", &folder.display().to_string()]).await?;
     ensure!(printed.contains("New wallet 0x"), "{printed}");
     node.kill().await?;
-    ensure!(printed.contains("This counts as a container"), "{printed}");
+    ensure!(printed.contains("The program treats this as a container"), "{printed}");
     let other = machine.path("other").display().to_string();
     machine.run(&["init", "--data", &other]).await?.fails(2, &["no chain is chosen (chain.preset)"])?;
     let ran = machine.start_command_on(&[], &["--data", &other])?.output().await?;
     Ran::of(ran)?.fails(2, &["no chain is chosen", "FARTHING_CHAIN__PRESET=base-sepolia"])?;
     ensure!(!Path::new(&other).exists(), "the folder was made");
     let told = machine.run(&["init", "--chain", "base-sepolia", "--data", &other]).await?.ok()?;
-    for words in ["This counts as a container", "listen on all networks", "FARTHING_CONTAINER=false"] {
+    for words in
+        ["The program treats this as a container", "listen on all networks", "FARTHING_CONTAINER=false"]
+    {
         ensure!(told.err.contains(words), "it does not say `{words}`: {told:?}");
     }
     Ok(())

@@ -61,8 +61,7 @@ async fn an_empty_wallet_is_told_what_to_send_where_and_the_same_call_works_then
     .await?;
     expect_served(&world.call(&call).await?)?;
     assert_eq!(world.upstream.hits(), 1);
-    assert_eq!(world.settle_and_check(FUNDS).await?, PRICE);
-    Ok(())
+    world.settle_for(PRICE).await
 }
 
 #[tokio::test]
@@ -120,8 +119,7 @@ async fn gets_no_money(owner_settings: Vec<(String, String)>, asks: &str, forbid
     }
     assert_eq!(world.chain.usdc_of(world.consumer_wallet).await?, FUNDS, "no money moved");
     assert_eq!(world.upstream.hits(), 0);
-    assert_eq!(world.settle_and_check(FUNDS).await?, Usdc::ZERO);
-    Ok(())
+    world.settle_for(Usdc::ZERO).await
 }
 
 #[tokio::test]
@@ -159,8 +157,7 @@ async fn money_at_rest_with_an_owner_stays_within_its_limit_until_the_owner_clai
     eventually("there is room again", async || Ok(world.get("/ok").await?.status.is_success())).await?;
     ensure!(at_rest().await? <= Usdc::from_micros(15_000), "{} USDC lie there", at_rest().await?);
     assert_eq!(world.upstream.hits(), 8);
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(8));
-    Ok(())
+    world.settle_for(cost(8)).await
 }
 
 /// One more owner that the consumer is connected to, and its service.
@@ -260,11 +257,7 @@ async fn call_and_close(world: &World, owner: &NodeProcess, api: &Api) -> Result
     world.wait_until_decided().await?;
     let channels = owner.control().ask(endpoint::Channels).await?;
     owner.control().ask(endpoint::CloseChannel.of(channels[0].id)).await?;
-    eventually("the payer sees it", async || {
-        let channels = world.consumer.control().ask(endpoint::Channels).await?;
-        Ok(channels.iter().all(|channel| channel.state.is_closed()))
-    })
-    .await
+    agreement::until_closed(&world.consumer).await
 }
 
 /// Waits until the consumer's alerts name these owners as those that closed unasked, and no other.
@@ -317,11 +310,8 @@ async fn owners_that_close_each_channel_at_once_are_named_and_keep_no_other_from
     }
     ensure!(!open.err.contains("channel close"), "{open:?}");
 
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
-    world.consumer.kill().await?;
-    world.consumer.restart(Vec::new()).await?;
-    world.consumer.wait_until_ready().await?;
+    world.buy(1).await?;
+    world.consumer.restart_until_ready(Vec::new()).await?;
     until_named(&world, &named).await?;
     world.wait_until_met().await?;
     expect_served(&world.get("/ok").await?)?;
@@ -359,8 +349,7 @@ async fn a_deposit_by_hand_without_eth_signs_nothing_and_takes_no_place_among_th
     has_eth("0xde0b6b3a7640000", "1").await?;
     open().await?.ends_with(0)?;
     expect_served(&world.get("/ok").await?)?;
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(1));
-    Ok(())
+    world.settle_for(cost(1)).await
 }
 
 #[tokio::test]
@@ -371,7 +360,6 @@ async fn an_owner_that_asks_for_a_longer_delay_gets_nothing_more_into_a_channel_
     let setup = Setup { consumer_settings: small, owner_settings, ..Setup::default() };
     let mut world = World::with(setup).await?;
     expect_served(&world.get("/ok").await?)?;
-    world.owner.kill().await?;
     world.owner.restart(vec![("FARTHING_CHAIN__CLOSE_DELAY_SECS".to_owned(), "7200".to_owned())]).await?;
     world.owner.wait_until_ready().await?;
     let service = world.api.id.to_string();
@@ -393,21 +381,18 @@ async fn an_owner_that_asks_for_a_longer_delay_gets_nothing_more_into_a_channel_
     assert_eq!(world.upstream.hits(), 1);
 
     // What it says to do helps.
-    let channels = world.consumer.control().ask(endpoint::Channels).await?;
-    let id = channels[0].id.to_string();
+    let id = world.channel().await?.id.to_string();
     let unasked = farthing(&world.consumer, &["channel", "close", &id]).await?;
     ensure!(unasked.ends_with(2)?.err.contains("--yes"), "it is asked about: {unasked:?}");
     farthing(&world.consumer, &["channel", "close", &id, "--yes"]).await?.ends_with(0)?;
     expect_served(&world.get("/ok").await?)?;
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
-    Ok(())
+    world.settle_for(cost(2)).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_close_waits_for_a_deposit_that_is_being_made_and_gives_that_back_too() -> Result<()> {
     let world = World::start().await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     let url = world.chain.rpc_url();
     rpc::call(&url, "evm_setAutomine", json!([false])).await?;
     let service = world.api.id.to_string();
@@ -437,6 +422,5 @@ async fn a_close_waits_for_a_deposit_that_is_being_made_and_gives_that_back_too(
     };
     let ((), (closed, ())) = tokio::try_join!(deposit, close)?;
     ensure!(closed.state == ChannelState::CloseBrought, "{closed:?}");
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(51));
-    Ok(())
+    world.settle_for(cost(51)).await
 }

@@ -8,7 +8,7 @@ use farthing_control::{
 use farthing_protocol::{Usdc, call::Method};
 use farthing_tests::{
     calls::{cost, expect_free, expect_refused, expect_served, setting, with},
-    world::{Answer, FUNDS, PRICE, Setup, World, service_file},
+    world::{Answer, PRICE, Setup, World, service_file},
 };
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -156,10 +156,9 @@ async fn a_refused_request_is_free_and_reaches_no_upstream() -> Result<()> {
     let both = world.post(body, |r| r.header("authorization", "Bearer another")).await?;
     expect_refused("two secrets", &both, 401, "unauthorized")?;
     let next = both.json()["next"].as_str().unwrap_or_default().to_owned();
-    ensure!(next.starts_with("Send one `Authorization"), "{next}");
+    ensure!(next.starts_with("Send exactly one `Authorization"), "{next}");
     assert_eq!(world.upstream.hits(), 1, "only the good call");
-    assert_eq!(world.settle_and_check(FUNDS).await?, PRICE);
-    Ok(())
+    world.settle_for(PRICE).await
 }
 
 #[tokio::test]
@@ -191,8 +190,7 @@ async fn a_misspelled_limit_buys_nothing_at_either_address() -> Result<()> {
     for answer in asked("x-farthing-max-price", "0.002").await? {
         expect_served(&answer)?;
     }
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
-    Ok(())
+    world.settle_for(cost(2)).await
 }
 
 #[tokio::test]
@@ -239,8 +237,7 @@ async fn without_the_current_secret_nothing_is_bought() -> Result<()> {
     expect_served(&send(Some(format!("Bearer {}", fresh.secret))).await?)?;
     world.secret = fresh.secret;
     ensure!(!world.consumer.log().contains(&world.secret), "the secret is in the log");
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
-    Ok(())
+    world.settle_for(cost(2)).await
 }
 
 #[tokio::test]
@@ -273,8 +270,7 @@ async fn a_call_needs_no_content_type_and_its_answer_says_what_it_cost() -> Resu
     let posted = world.call(&with(world.body("POST", "/echo"), "body", json!({"a": [1, 2.5, "x"]}))).await?;
     assert_eq!(posted.json(), json!({"a": [1, 2.5, "x"]}));
     assert_eq!(world.upstream.hits(), 6);
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(6));
-    Ok(())
+    world.settle_for(cost(6)).await
 }
 
 #[tokio::test]
@@ -342,8 +338,7 @@ async fn the_port_describes_itself_and_refuses_strangers() -> Result<()> {
     );
 
     assert_eq!(world.upstream.hits(), 1);
-    assert_eq!(world.settle_and_check(FUNDS).await?, PRICE);
-    Ok(())
+    world.settle_for(PRICE).await
 }
 
 #[tokio::test]
@@ -369,8 +364,7 @@ async fn a_spending_limit_is_held_to_the_micro() -> Result<()> {
         );
     }
     assert_eq!(world.upstream.hits(), 3);
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));
-    Ok(())
+    world.settle_for(cost(3)).await
 }
 
 /// Publishes `GET /ok` with the parameters `min`, `limit` and `strict`, and answers a call without them.

@@ -6,7 +6,7 @@ use farthing_protocol::Usdc;
 use farthing_tests::{
     calls::{cost, expect_served},
     command::farthing,
-    world::{FUNDS, World},
+    world::World,
 };
 use serde_json::Value;
 
@@ -47,6 +47,14 @@ async fn everything_that_moved_money_is_in_the_history_of_both_sides_and_adds_up
     assert_eq!(farthing(consumer, &arguments).await?.json()?.as_array().map(Vec::len), Some(5));
     let elsewhere = "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b";
     assert_eq!(of(consumer, vec!["--service", elsewhere]).await?.len(), 0);
+    let (seller, nobody) = (world.owner_wallet.to_string(), "0x00000000000000000000000000000000000000aa");
+    let with = async |wallet: &str| {
+        let told = farthing(consumer, &["wallet", "history", "--json", "--with", wallet]).await?;
+        anyhow::Ok(told.ends_with(0)?.json()?.as_array().context("a list")?.clone())
+    };
+    let of_seller = with(&seller).await?;
+    ensure!(of_seller.iter().filter(|entry| entry["kind"] == "bought").count() == 5, "{of_seller:#?}");
+    assert_eq!(with(nobody).await?.len(), 0);
     assert_eq!(of(consumer, vec!["--to", "2020-01-01"]).await?.len(), 0);
     assert_eq!(of(consumer, vec!["--from", "2020-01-01"]).await?.len(), of(consumer, vec![]).await?.len());
 
@@ -98,11 +106,11 @@ async fn everything_that_moved_money_is_in_the_history_of_both_sides_and_adds_up
     for (wrong, code) in [
         (&["wallet", "history", "--kind", "sold"][..], 2),
         (&["wallet", "history", "--from", "yesterday"], 2),
+        (&["wallet", "history", "--with", "somebody"], 2),
         (&["wallet", "history", "--csv", "--json"], 2),
         (&["wallet", "settlement", "99"], 1),
     ] {
         farthing(consumer, wrong).await?.ends_with(code).with_context(|| format!("{wrong:?}"))?;
     }
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));
-    Ok(())
+    world.settle_for(cost(3)).await
 }

@@ -10,6 +10,7 @@ use farthing_control::{
 use farthing_protocol::Usdc;
 use farthing_testnet::{NodeProcess, rpc};
 use farthing_tests::{
+    agreement::until_closed,
     calls::{cost, expect_free, expect_served, fixed_owner, setting},
     command::farthing,
     wait::eventually,
@@ -40,36 +41,50 @@ async fn a_paused_service_refuses_and_a_removed_one_is_gone() -> Result<()> {
     let left = world.owner.control().ask(endpoint::Apis).await?;
     ensure!(left.is_empty(), "{left:?}");
     assert_eq!(world.upstream.hits(), 2);
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
-    Ok(())
+    world.settle_for(cost(2)).await
 }
 
-#[tokio::test]
-async fn a_service_known_to_be_paused_gets_no_deposit() -> Result<()> {
-    let world = World::start().await?;
+/// Pauses the service, and waits until the consumer knows it.
+async fn pause(world: &World) -> Result<()> {
     let id = world.api.id;
     world.owner.control().ask(endpoint::PauseApi.of(id)).await?;
     eventually("the consumer knows that it is paused", async || {
         let service = world.consumer.control().ask(endpoint::CatalogService.of(id)).await;
         Ok(service.is_ok_and(|service| service.hit.state == CatalogState::Paused))
     })
-    .await?;
+    .await
+}
+
+#[tokio::test]
+async fn a_service_known_to_be_paused_gets_no_deposit() -> Result<()> {
+    let world = World::start().await?;
+    let id = world.api.id;
+    pause(&world).await?;
     expect_free("paused", &world.get("/ok").await?, 503, "owner-unavailable")?;
     let channels = world.consumer.control().ask(endpoint::Channels).await?;
     ensure!(channels.is_empty(), "money was bound for nothing: {channels:?}");
     world.owner.control().ask(endpoint::ResumeApi.of(id)).await?;
     eventually("it is served", async || Ok(world.get("/ok").await?.status.is_success())).await?;
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(1));
-    Ok(())
+    world.settle_for(cost(1)).await
+}
+
+#[tokio::test]
+async fn a_service_that_comes_back_dearer_is_no_longer_said_to_be_paused() -> Result<()> {
+    let world = World::start().await?;
+    let id = world.api.id;
+    pause(&world).await?;
+    expect_free("paused", &world.get("/ok").await?, 503, "owner-unavailable")?;
+    // The dearer version does not take the place of the one in use by itself.
+    farthing(&world.owner, &["api", "price", &id.to_string(), "0.003"]).await?.ends_with(0)?;
+    world.owner.control().ask(endpoint::ResumeApi.of(id)).await?;
+    eventually("it is served", async || Ok(world.get("/ok").await?.status.is_success())).await?;
+    world.settle_for(Usdc::from_micros(3_000)).await
 }
 
 #[tokio::test]
 async fn a_restart_keeps_wallet_secret_services_and_channel() -> Result<()> {
     let mut world = World::with(fixed_owner()?).await?;
-    for _ in 0..3 {
-        expect_served(&world.get("/ok").await?)?;
-    }
-    world.wait_until_decided().await?;
+    world.buy(3).await?;
     let channels = world.consumer.control().ask(endpoint::Channels).await?;
     // How the upstream and the neighbours do is looked at again and again while the node runs.
     let apis = async |node: &NodeProcess| -> Result<Vec<Api>> {
@@ -110,8 +125,7 @@ async fn a_restart_keeps_wallet_secret_services_and_channel() -> Result<()> {
         "the same channel goes on"
     );
     assert_eq!(world.upstream.hits(), 4);
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(4));
-    Ok(())
+    world.settle_for(cost(4)).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -134,8 +148,7 @@ async fn a_call_in_progress_is_answered_before_a_node_ends() -> Result<()> {
         assert_eq!(answer.status(), 200, "the owner ends: {owner_ends}");
         assert_eq!(answer.headers()["x-farthing-charged"], "0.002");
         assert_eq!(answer.bytes().await?, "at last");
-        ending.restart(Vec::new()).await?;
-        ending.wait_until_ready().await?;
+        ending.restart_until_ready(Vec::new()).await?;
         eventually("calls go on", async || Ok(world.get("/ok").await?.status.is_success())).await?;
         assert_eq!(world.upstream.hits(), 3);
         assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));
@@ -148,21 +161,15 @@ async fn a_channel_that_was_closed_twice_serves_again_when_it_is_filled() -> Res
     let world = World::start().await?;
     expect_served(&world.get("/ok").await?)?;
     for _ in 0..2 {
-        let channels = world.consumer.control().ask(endpoint::Channels).await?;
-        world.consumer.control().ask(endpoint::CloseChannel.of(channels[0].id)).await?;
+        world.consumer.control().ask(endpoint::CloseChannel.of(world.channel().await?.id)).await?;
         // Each node sees the chain with its own eyes, and the owner refuses while a close seems pending to it.
         for node in [&world.consumer, &world.owner] {
-            eventually("the channel is closed", async || {
-                let channels = node.control().ask(endpoint::Channels).await?;
-                Ok(channels.iter().all(|channel| channel.state.is_closed()))
-            })
-            .await?;
+            until_closed(node).await?;
         }
     }
     expect_served(&world.get("/ok").await?)?;
     assert_eq!(world.upstream.hits(), 2);
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
-    Ok(())
+    world.settle_for(cost(2)).await
 }
 
 #[tokio::test]
@@ -179,7 +186,7 @@ async fn an_owner_that_closes_after_each_call_has_its_channel_filled_again_once_
         let channels = world.owner.control().ask(endpoint::Channels).await?;
         world.owner.control().ask(endpoint::CloseChannel.of(channels[0].id)).await?;
         eventually("the payer sees it", async || {
-            let channel = the_channel(&world).await?;
+            let channel = world.channel().await?;
             Ok(channel.deposited.0 == channel.claimed.0 && channel.state == ChannelState::Closed)
         })
         .await?;
@@ -193,17 +200,12 @@ async fn an_owner_that_closes_after_each_call_has_its_channel_filled_again_once_
     expect_served(&world.get("/ok").await?)?;
     // A close that its payer asks for is none of the owner's.
     world.wait_until_decided().await?;
-    world.consumer.control().ask(endpoint::CloseChannel.of(the_channel(&world).await?.id)).await?;
+    world.consumer.control().ask(endpoint::CloseChannel.of(world.channel().await?.id)).await?;
     for node in [&world.consumer, &world.owner] {
-        eventually("the channel is closed", async || {
-            let channels = node.control().ask(endpoint::Channels).await?;
-            Ok(channels.iter().all(|channel| channel.state.is_closed()))
-        })
-        .await?;
+        until_closed(node).await?;
     }
     expect_served(&world.get("/ok").await?)?;
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(4));
-    Ok(())
+    world.settle_for(cost(4)).await
 }
 
 #[tokio::test]
@@ -217,14 +219,13 @@ async fn the_first_call_after_a_close_waits_for_the_owner_to_see_the_new_deposit
     expect_served(&world.get("/ok").await?)?;
     for _ in 0..3 {
         world.wait_until_decided().await?;
-        world.consumer.control().ask(endpoint::CloseChannel.of(the_channel(&world).await?.id)).await?;
-        eventually("the consumer sees the close", async || Ok(the_channel(&world).await?.state.is_closed()))
+        world.consumer.control().ask(endpoint::CloseChannel.of(world.channel().await?.id)).await?;
+        eventually("the consumer sees the close", async || Ok(world.channel().await?.state.is_closed()))
             .await?;
         // Whatever the owner sees by now.
         expect_served(&world.get("/ok").await?)?;
     }
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(4));
-    Ok(())
+    world.settle_for(cost(4)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -234,13 +235,9 @@ async fn the_first_call_on_new_terms_is_answered_and_its_deposit_is_counted_once
         [setting("spending.deposit_prices", "2"), setting("spending.deposit_min", "0.004")].concat();
     let mut world = World::with(Setup { consumer_settings, ..fixed_owner()? }).await?;
     world.make_gas_cheap().await?;
-    for _ in 0..5 {
-        expect_served(&world.get("/ok").await?)?;
-    }
-    world.wait_until_decided().await?;
-    world.consumer.control().ask(endpoint::CloseChannel.of(the_channel(&world).await?.id)).await?;
-    eventually("the consumer sees the close", async || Ok(the_channel(&world).await?.state.is_closed()))
-        .await?;
+    world.buy(5).await?;
+    world.consumer.control().ask(endpoint::CloseChannel.of(world.channel().await?.id)).await?;
+    eventually("the consumer sees the close", async || Ok(world.channel().await?.state.is_closed())).await?;
     let listed = async |world: &World| -> Result<u64> {
         let service: CatalogService =
             world.consumer.control().ask(endpoint::CatalogService.of(world.api.id)).await?;
@@ -260,8 +257,7 @@ async fn the_first_call_on_new_terms_is_answered_and_its_deposit_is_counted_once
         Ok(at_rest.now.0 == held.fold(Usdc::ZERO, Usdc::saturating_add))
     })
     .await?;
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(6));
-    Ok(())
+    world.settle_for(cost(6)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -295,16 +291,14 @@ async fn a_call_whose_time_is_up_before_its_deposit_is_there_is_never_sent() -> 
         expect_served(&world.get("/ok").await?)?;
     }
     assert_eq!(world.upstream.hits(), 20);
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(20));
-    Ok(())
+    world.settle_for(cost(20)).await
 }
 
 #[tokio::test]
 async fn a_call_right_after_a_close_is_told_to_wait_for_it_and_fills_the_channel_then() -> Result<()> {
     let world = World::with(fixed_owner()?).await?;
     world.make_gas_cheap().await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     // The owner's close waits for a block.
     let url = world.chain.rpc_url();
     rpc::call(&url, "evm_setAutomine", json!([false])).await?;
@@ -326,14 +320,7 @@ async fn a_call_right_after_a_close_is_told_to_wait_for_it_and_fills_the_channel
     rpc::call(&url, "evm_mine", json!([])).await?;
     eventually("a call fills the channel", async || Ok(world.get("/ok").await?.status.is_success())).await?;
     assert_eq!(world.upstream.hits(), 2);
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
-    Ok(())
-}
-
-/// The state of the consumer's only channel.
-async fn the_channel(world: &World) -> Result<Channel> {
-    let channels = world.consumer.control().ask(endpoint::Channels).await?;
-    Ok(channels[0].clone())
+    world.settle_for(cost(2)).await
 }
 
 /// Whether the chain has the request to close.
@@ -342,8 +329,7 @@ fn is_requested(channel: &Channel) -> bool {
 }
 
 async fn close(world: &World, force: bool) -> Result<Channel> {
-    let channels = world.consumer.control().ask(endpoint::Channels).await?;
-    let at = endpoint::CloseChannel.of(channels[0].id).with("force", force);
+    let at = endpoint::CloseChannel.of(world.channel().await?.id).with("force", force);
     Ok(world.consumer.control().ask(at).await?)
 }
 
@@ -351,17 +337,16 @@ async fn close(world: &World, force: bool) -> Result<Channel> {
 async fn a_signed_close_that_this_node_cannot_pay_for_is_told_as_that_and_brought_once_it_can() -> Result<()>
 {
     let world = World::start().await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     let (url, wallet) = (world.chain.rpc_url(), world.consumer_wallet.to_string());
     let set_eth = async |wei: &str| rpc::call(&url, "anvil_setBalance", json!([wallet, wei])).await;
     set_eth("0x0").await?;
-    let id = the_channel(&world).await?.id.to_string();
+    let id = world.channel().await?.id.to_string();
     let refused = farthing(&world.consumer, &["channel", "close", &id, "--yes"]).await?;
     for words in ["signed the close", "ETH", "--force"] {
         ensure!(refused.code != 0 && refused.err.contains(words), "no `{words}`: {refused:?}");
     }
-    ensure!(the_channel(&world).await?.state == ChannelState::Open);
+    ensure!(world.channel().await?.state == ChannelState::Open);
 
     set_eth("0xde0b6b3a7640000").await?;
     ensure!(close(&world, false).await?.state == ChannelState::CloseBrought);
@@ -373,15 +358,14 @@ async fn a_signed_close_that_this_node_cannot_pay_for_is_told_as_that_and_brough
 async fn an_owner_that_was_busy_when_it_was_asked_and_closes_later_has_closed_unasked() -> Result<()> {
     let owner_settings = setting("limits.upstream_first_byte_ms", "29000");
     let world = World::with(Setup { owner_settings, ..Setup::default() }).await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     // A call runs on the channel for as long as the payer asks.
     let hits = world.upstream.hits();
     let url = format!("{}/internal/call", world.consumer.status().await?.gateway_url);
     let slow = world.body("GET", "/slow/25000").to_string();
     let call = tokio::spawn(world.client().post(url).bearer_auth(&world.secret).body(slow).send());
     eventually("the upstream works on the call", async || Ok(world.upstream.hits() > hits)).await?;
-    let id = the_channel(&world).await?.id;
+    let id = world.channel().await?.id;
     let busy = farthing(&world.consumer, &["channel", "close", &id.to_string(), "--yes"]).await?;
     ensure!(busy.code != 0 && busy.err.contains("does not close the channel yet"), "{busy:?}");
     assert_eq!(call.await??.status(), 200);
@@ -391,7 +375,7 @@ async fn an_owner_that_was_busy_when_it_was_asked_and_closes_later_has_closed_un
     for is_filled in [true, false] {
         world.owner.control().ask(endpoint::CloseChannel.of(id)).await?;
         eventually("the payer sees it", async || {
-            let channel = the_channel(&world).await?;
+            let channel = world.channel().await?;
             Ok(channel.deposited.0 == channel.claimed.0 && channel.state == ChannelState::Closed)
         })
         .await?;
@@ -403,8 +387,7 @@ async fn an_owner_that_was_busy_when_it_was_asked_and_closes_later_has_closed_un
             expect_free("filled too often", &answer, 402, "over-limit")?;
         }
     }
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));
-    Ok(())
+    world.settle_for(cost(3)).await
 }
 
 /// An owner that promises to close its channel and is gone before it does.
@@ -414,8 +397,7 @@ async fn promised_and_gone(term_secs: &str) -> Result<World> {
     let setup = Setup { consumer_settings: consumer_settings.concat(), ..fixed_owner()? };
     let mut world = World::with(setup).await?;
     world.make_gas_cheap().await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     // Its close never gets into a block.
     let url = world.chain.rpc_url();
     rpc::call(&url, "evm_setAutomine", json!([false])).await?;
@@ -433,11 +415,10 @@ async fn promised_and_gone(term_secs: &str) -> Result<World> {
 async fn an_owner_that_promises_to_close_and_does_not_is_closed_on_chain_after_its_term() -> Result<()> {
     let mut world = promised_and_gone("20").await?;
     // The word and its term outlive a restart of the payer.
-    world.consumer.kill().await?;
     world.consumer.restart(Vec::new()).await?;
-    let channel = the_channel(&world).await?;
+    let channel = world.channel().await?;
     ensure!(channel.state.is_closing(), "{channel:?}");
-    eventually("the chain was asked", async || Ok(is_requested(&the_channel(&world).await?))).await
+    eventually("the chain was asked", async || Ok(is_requested(&world.channel().await?))).await
 }
 
 #[tokio::test]
@@ -445,12 +426,11 @@ async fn a_call_that_waits_for_an_overdue_close_is_told_until_when_and_how_not_t
     let mut world = promised_and_gone("86400").await?;
     // A node that starts does not know since when the owner owes it.
     world.consumer.stop().await?;
-    world.consumer.restart(Vec::new()).await?;
-    world.consumer.wait_until_ready().await?;
+    world.consumer.restart_until_ready(Vec::new()).await?;
     let refused = world.get("/ok").await?;
     expect_free("its owner owes the close", &refused, 503, "channel-closing")?;
     ensure!(refused.header("retry-after") == "60", "{refused:?}");
-    let id = the_channel(&world).await?.id.0;
+    let id = world.channel().await?.id.0;
     let told = refused.json()["detail"].to_string();
     ensure!(told.contains(&format!("farthing channel close {id} --force")), "{told}");
     let next = refused.json()["next"].to_string();
@@ -465,7 +445,7 @@ async fn a_forced_close_asks_the_chain_at_once_whatever_the_owner_promised() -> 
     ensure!(promised.state == ChannelState::ClosePromised && promised.until_secs.is_some(), "{promised:?}");
     let forced = close(&world, true).await?;
     ensure!(forced.state == ChannelState::CloseRequested, "{forced:?}");
-    eventually("the chain shows it", async || Ok(is_requested(&the_channel(&world).await?))).await?;
+    eventually("the chain shows it", async || Ok(is_requested(&world.channel().await?))).await?;
     // More money would only wait there with the rest.
     let (service, left) = (world.api.id.to_string(), world.chain.usdc_of(world.consumer_wallet).await?);
     let open = farthing(&world.consumer, &["channel", "open", &service, "--deposit", "0.1"]).await?;

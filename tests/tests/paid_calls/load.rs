@@ -5,7 +5,7 @@ use farthing_control::endpoint;
 use farthing_protocol::Usdc;
 use farthing_tests::{
     calls::{cost, expect_served, setting},
-    world::{Answer, FUNDS, Setup, World},
+    world::{Answer, Setup, World},
 };
 use futures::{StreamExt, TryStreamExt, stream};
 
@@ -26,8 +26,7 @@ async fn two_hundred_calls_at_once_are_each_charged_once() -> Result<()> {
     }
     numbers.sort_unstable();
     ensure!(numbers.iter().copied().eq(1..=200), "each execution has one buyer: {numbers:?}");
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(200));
-    Ok(())
+    world.settle_for(cost(200)).await
 }
 
 /// An owner takes 64 calls of one wallet at once, and refuses further ones.
@@ -39,8 +38,7 @@ async fn callers_beyond_the_places_of_an_owner_wait_and_none_is_refused() -> Res
         expect_served(&answer)?;
     }
     assert_eq!(world.upstream.hits(), 400);
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(400));
-    Ok(())
+    world.settle_for(cost(400)).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -51,8 +49,7 @@ async fn calls_beyond_a_payers_share_wait_their_turn() -> Result<()> {
         expect_served(&answer)?;
     }
     assert_eq!(world.upstream.hits(), 40);
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(40));
-    Ok(())
+    world.settle_for(cost(40)).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -71,8 +68,7 @@ async fn a_channel_that_runs_low_is_topped_up_while_calls_go_on() -> Result<()> 
     let channels = world.consumer.control().ask(endpoint::Channels).await?;
     ensure!(channels[0].deposited.0 >= cost(100), "{channels:?}");
     assert_eq!(world.upstream.hits(), 100);
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(100));
-    Ok(())
+    world.settle_for(cost(100)).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -87,8 +83,7 @@ async fn without_any_top_up_rule_a_used_up_channel_is_still_filled_again() -> Re
     for _ in 0..8 {
         expect_served(&world.get("/ok").await?)?;
     }
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(8));
-    Ok(())
+    world.settle_for(cost(8)).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -149,8 +149,8 @@ async fn at_last(world: &World, call: &Value) -> Result<Answer> {
     last.context("no answer")
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_consumer_whose_callers_do_not_read_buys_nothing_that_it_cannot_hold() -> Result<()> {
+/// A consumer with two served answers of so many bytes, which nobody reads.
+async fn with_two_unread(bytes: usize) -> Result<(Gated, World, [reqwest::Response; 2])> {
     let consumer_settings = setting("limits.bodies_bytes_max", &BODIES_MAX.to_string());
     let upstream = Gated::start().await?;
     upstream.open.send_replace(true);
@@ -158,10 +158,16 @@ async fn a_consumer_whose_callers_do_not_read_buys_nothing_that_it_cannot_hold()
     let world = World::with(Setup { consumer_settings, upstream_url, ..Setup::default() }).await?;
     let callers = Callers::new(&world).await?;
     let unread = [
-        callers.head(&large(&world, "first", HALF)).await?,
-        callers.head(&large(&world, "second", HALF)).await?,
+        callers.head(&large(&world, "first", bytes)).await?,
+        callers.head(&large(&world, "second", bytes)).await?,
     ];
     ensure!(unread.iter().all(|answer| answer.status().is_success()), "{unread:?}");
+    Ok((upstream, world, unread))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_consumer_whose_callers_do_not_read_buys_nothing_that_it_cannot_hold() -> Result<()> {
+    let (upstream, world, unread) = with_two_unread(HALF).await?;
     let [held, ..] = bodies(&world.consumer).await?;
     ensure!(held >= 2 * HALF as u64, "{held} bytes are held");
 
@@ -228,17 +234,7 @@ async fn callers_with_a_mebibyte_each_way_are_served_once_each_whatever_there_is
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_that_were_paid_and_find_no_room_are_fetched_again_for_the_same_money() -> Result<()> {
     const BYTES: usize = 6_000_000;
-    let consumer_settings = setting("limits.bodies_bytes_max", &BODIES_MAX.to_string());
-    let upstream = Gated::start().await?;
-    upstream.open.send_replace(true);
-    let upstream_url = Some(upstream.url.clone());
-    let world = World::with(Setup { consumer_settings, upstream_url, ..Setup::default() }).await?;
-    let callers = Callers::new(&world).await?;
-    let unread = [
-        callers.head(&large(&world, "first", BYTES)).await?,
-        callers.head(&large(&world, "second", BYTES)).await?,
-    ];
-    ensure!(unread.iter().all(|answer| answer.status().is_success()), "{unread:?}");
+    let (upstream, world, unread) = with_two_unread(BYTES).await?;
     // There is room to begin with one more, and not for all of it. The caller is not told that it was free.
     let call = large(&world, "third", BYTES);
     let lost = world.call(&call).await?;

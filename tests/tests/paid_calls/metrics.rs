@@ -11,7 +11,7 @@ use farthing_testnet::NodeProcess;
 use farthing_tests::{
     calls::{cost, expect_served, setting},
     wait::eventually,
-    world::{FUNDS, Setup, World},
+    world::{Setup, World},
 };
 use futures::{StreamExt, TryStreamExt, stream};
 
@@ -161,7 +161,11 @@ async fn what_is_scraped_while_64_callers_buy_never_falls_and_ends_exact() -> Re
         })
         .await
         .with_context(|| format!("{side}: {expected:?} in {last}"))?;
+        let went = |way: &str| -> Result<usize> {
+            let name = format!("farthing_network_requests_total{{side=\"{side}\",way=\"{way}\"}}");
+            Ok(samples(&last).get(name.as_str()).context(name.clone())?.parse()?)
+        };
+        ensure!(went("direct")? >= CALLS && went("relayed")? == 0, "{side}: {last}");
     }
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(calls));
-    Ok(())
+    world.settle_for(cost(calls)).await
 }

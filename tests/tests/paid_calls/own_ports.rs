@@ -10,7 +10,7 @@ use farthing_tests::{
     calls::{cost, expect_free, expect_served, fixed_owner, free_port},
     command::farthing,
     wait::eventually,
-    world::{FUNDS, World, service_file},
+    world::{World, service_file},
 };
 use tokio::{net::TcpListener, task::JoinHandle};
 
@@ -108,13 +108,11 @@ async fn a_node_that_is_told_to_listen_where_its_upstream_was_serves_no_call_wit
             // And what leads here can be paused until it has a server again.
             farthing(&world.owner, &["api", "pause", &literal.id.to_string()]).await?.ends_with(0)?;
         }
-        world.owner.restart(names.environment()).await?;
-        world.owner.wait_until_ready().await?;
+        world.owner.restart_until_ready(names.environment()).await?;
         server = serve(port).await?;
     }
     expect_served(&found(&world, &named).await?)?;
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(served + 1));
-    Ok(())
+    world.settle_for(cost(served + 1)).await
 }
 
 /// The owner hears of it at start, of each call, in the service's health and among the alerts.

@@ -11,7 +11,7 @@ use farthing_tests::{
     calls::{expect_free, expect_served, fixed_owner, setting, with},
     command::farthing,
     wait::eventually,
-    world::{FUNDS, PRICE, Setup, World},
+    world::{PRICE, Setup, World},
 };
 use serde_json::json;
 
@@ -61,8 +61,7 @@ async fn the_catalog_shows_a_new_price_whole_before_a_call_is_charged_it() -> Re
         assert_eq!(answer.header("x-farthing-charged"), price.to_string());
     }
     assert_eq!(world.upstream.hits(), 4);
-    assert_eq!(world.settle_and_check(FUNDS).await?, MICROS(2_000 + 3_000 + 4_000 + 1_000));
-    Ok(())
+    world.settle_for(MICROS(2_000 + 3_000 + 4_000 + 1_000)).await
 }
 
 #[tokio::test]
@@ -83,8 +82,7 @@ async fn a_price_that_rose_above_a_limit_names_the_limit_and_no_vain_repeat() ->
         ensure!(!next.contains("Send the call again"), "{next}");
     }
     assert_eq!(world.upstream.hits(), 1);
-    assert_eq!(world.settle_and_check(FUNDS).await?, PRICE);
-    Ok(())
+    world.settle_for(PRICE).await
 }
 
 #[tokio::test]
@@ -124,14 +122,11 @@ async fn a_raised_price_is_refused_however_often_a_script_repeats_until_the_node
     reprice(&world, MICROS(3_001), None).await?;
     expect_free("raised again", &world.get("/ok").await?, 409, "price-changed")?;
     assert_eq!(world.upstream.hits(), 3);
-    assert_eq!(world.settle_and_check(FUNDS).await?, MICROS(2_000 + 3_000 + 3_000));
-    Ok(())
+    world.settle_for(MICROS(2_000 + 3_000 + 3_000)).await
 }
 
 async fn restart(world: &mut World) -> Result<()> {
-    world.consumer.kill().await?;
-    world.consumer.restart(Vec::new()).await?;
-    world.consumer.wait_until_ready().await?;
+    world.consumer.restart_until_ready(Vec::new()).await?;
     eventually("it has found the other node", async || Ok(world.consumer.status().await?.peers > 0)).await
 }
 
@@ -160,8 +155,7 @@ async fn a_call_pays_up_to_the_price_that_it_names_and_not_more() -> Result<()> 
     expect_served(&answer)?;
     assert_eq!(answer.header("x-farthing-charged"), "0.005");
     assert_eq!(world.upstream.hits(), 2);
-    assert_eq!(world.settle_and_check(FUNDS).await?, MICROS(2_000 + 5_000));
-    Ok(())
+    world.settle_for(MICROS(2_000 + 5_000)).await
 }
 
 #[tokio::test]
@@ -181,8 +175,7 @@ async fn a_lowered_price_is_taken_without_a_word() -> Result<()> {
     let other = world.get("/large/10").await?;
     assert_eq!(other.header("x-farthing-charged"), "0.0005");
     assert_eq!(world.upstream.hits(), 4);
-    assert_eq!(world.settle_and_check(FUNDS).await?, MICROS(PRICE.micros() + 500 + 500));
-    Ok(())
+    world.settle_for(MICROS(PRICE.micros() + 500 + 500)).await
 }
 
 #[tokio::test]
@@ -199,8 +192,7 @@ async fn a_repeat_keeps_the_price_of_its_first_time() -> Result<()> {
         assert_eq!(again.body, first.body);
     }
     assert_eq!(world.upstream.hits(), 1);
-    assert_eq!(world.settle_and_check(FUNDS).await?, PRICE);
-    Ok(())
+    world.settle_for(PRICE).await
 }
 
 #[tokio::test]
@@ -221,8 +213,7 @@ async fn an_offer_that_is_remembered_as_too_dear_is_asked_for_again_before_a_cal
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     }
     assert_eq!(world.upstream.hits(), 1);
-    assert_eq!(world.settle_and_check(FUNDS).await?, PRICE);
-    Ok(())
+    world.settle_for(PRICE).await
 }
 
 /// A description whose operations are these paths, each with its one parameter.
@@ -325,6 +316,5 @@ async fn answers_that_were_free_cost_nothing_until_their_charge_is_accepted() ->
         world.owner.control().tell(endpoint::EditApi.of(world.api.id), &edit).await?;
         assert_eq!(absent().await?.header("x-farthing-charged"), cost.to_string(), "{charge:?}");
     }
-    assert_eq!(world.settle_and_check(FUNDS).await?, MICROS(3 * PRICE.micros()));
-    Ok(())
+    world.settle_for(MICROS(3 * PRICE.micros())).await
 }

@@ -37,8 +37,7 @@ async fn put_back(
     for name in lost {
         copy(&snapshot.path().join(name), &world.owner.data_dir().join(name))?;
     }
-    world.owner.restart(Vec::new()).await?;
-    world.owner.wait_until_ready().await
+    world.owner.restart_until_ready(Vec::new()).await
 }
 
 async fn price(world: &World, micros: u64) -> Result<()> {
@@ -50,8 +49,7 @@ async fn price(world: &World, micros: u64) -> Result<()> {
 #[tokio::test]
 async fn an_owner_whose_disk_is_put_back_offers_its_services_above_the_versions_that_it_lost() -> Result<()> {
     let mut world = World::with(fixed_owner()?).await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     for lost in [&[LEDGER][..], &[LEDGER, CATALOG]] {
         put_back(&mut world, lost, async |world| {
             for micros in [1_000, 1_500] {
@@ -74,8 +72,7 @@ async fn an_owner_whose_disk_is_put_back_offers_its_services_above_the_versions_
 async fn what_was_dearer_before_a_disk_was_put_back_is_not_sold_for_less_until_its_owner_looks() -> Result<()>
 {
     let mut world = World::with(fixed_owner()?).await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     // What was bought after the copy was made is forgotten with the rest, until it is shown with the next call.
     world.expect_differences(&["0.004 USDC paid, 0.002 earned", "forgotten calls of 0.002"]);
     put_back(&mut world, &[LEDGER, CATALOG], async |world| {

@@ -1,20 +1,55 @@
 //! One call id, one execution, one charge: in sequence, at once, over restarts, and after failures.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    fs::OpenOptions,
+    process::Stdio,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use axum::{Router, http::StatusCode, routing::any};
 use farthing_control::types::Charge;
+use farthing_testnet::program;
 use farthing_tests::{
     calls::{cost, expect_free, expect_served, fixed_owner, with},
+    command::{Ran, farthing},
     upstream::serve,
     wait::eventually,
-    world::{Answer, FUNDS, PRICE, World, service_file},
+    world::{Answer, PRICE, World, service_file},
 };
 use serde_json::json;
+use tokio::process::Command;
+
+/// Orders a call whose answer goes to a disk without room.
+async fn call_without_room(world: &World, service: &str) -> Result<Ran> {
+    let full = OpenOptions::new().write(true).open("/dev/full")?;
+    let started = Command::new(program("farthing")?)
+        .args(["call", service, "GET", "/ok", "--json", "--data"])
+        .arg(world.consumer.data_dir())
+        .stdin(Stdio::null())
+        .stdout(full)
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()?;
+    Ran::of(started.wait_with_output().await?)
+}
+
+#[tokio::test]
+async fn an_answer_that_finds_no_room_on_the_disk_is_had_again_for_nothing() -> Result<()> {
+    let world = World::start().await?;
+    let service = world.api.id.to_string();
+    let lost = call_without_room(&world, &service).await?;
+    let error = lost.error()?;
+    ensure!(lost.code == 1 && error["charged"] == true, "{lost:?}");
+    let id = error["call_id"].as_str().context("no id to repeat it with")?;
+    ensure!(error["next"].as_str().is_some_and(|next| next.contains(id)), "{error:#}");
+    let again = farthing(&world.consumer, &["call", &service, "GET", "/ok", "--call-id", id]).await?.ok()?;
+    ensure!(!again.out.is_empty() && world.upstream.hits() == 1, "{again:?}");
+    world.settle_for(PRICE).await
+}
 
 /// The same bytes for the same money.
 fn expect_same(first: &Answer, again: &Answer) -> Result<()> {
@@ -65,8 +100,7 @@ async fn a_repeated_call_id_is_answered_again_and_charged_once() -> Result<()> {
     expect_free("another body", &world.call(&other).await?, 409, "call-id-conflict")?;
     assert_eq!(world.call(&post).await?.json(), json!({"a": 1}));
     assert_eq!(world.upstream.hits(), 3);
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));
-    Ok(())
+    world.settle_for(cost(3)).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -89,8 +123,7 @@ async fn sixteen_parallel_calls_with_one_id_are_one_call() -> Result<()> {
     expect_served(&served)?;
     expect_free("the other", &refused, 409, "call-id-conflict")?;
     assert_eq!(world.upstream.hits(), 3);
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));
-    Ok(())
+    world.settle_for(cost(3)).await
 }
 
 #[tokio::test]
@@ -104,8 +137,7 @@ async fn a_call_id_is_remembered_over_a_restart_of_either_node() -> Result<()> {
     world.wait_until_decided().await?;
 
     world.consumer.stop().await?;
-    world.consumer.restart(Vec::new()).await?;
-    world.consumer.wait_until_ready().await?;
+    world.consumer.restart_until_ready(Vec::new()).await?;
     expect_same(&got, &world.call(&get).await?)?;
     expect_same(&posted, &world.call(&post).await?)?;
     let other = with(get.clone(), "params", json!({"a": "b"}));
@@ -125,8 +157,7 @@ async fn a_call_id_is_remembered_over_a_restart_of_either_node() -> Result<()> {
     }
     expect_free("after both restarts", &world.call(&other).await?, 409, "call-id-conflict")?;
     assert_eq!(world.upstream.hits(), 3);
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
-    Ok(())
+    world.settle_for(cost(2)).await
 }
 
 #[tokio::test]
@@ -143,8 +174,7 @@ async fn a_repeat_that_ends_otherwise_is_not_passed_off_as_the_answer_that_was_b
     let again = world.call(&get).await?;
     ensure!(again.problem() == "answer-no-longer-kept" && again.charged() == true, "{again:?}");
     world.upstream.fail(false);
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
-    Ok(())
+    world.settle_for(cost(2)).await
 }
 
 #[tokio::test]
@@ -175,8 +205,7 @@ async fn after_an_uncharged_failure_the_same_id_may_succeed_and_is_charged_once(
     expect_free("too dear", &world.call(&dear).await?, 402, "price-above-cap")?;
     expect_served(&world.call(&with(dear, "max_price", "0.002")).await?)?;
     assert_eq!(world.upstream.hits(), 1);
-    assert_eq!(world.settle_and_check(FUNDS).await?, PRICE.checked_add(PRICE).unwrap_or_default());
-    Ok(())
+    world.settle_for(PRICE.checked_add(PRICE).unwrap_or_default()).await
 }
 
 /// A server whose first two answers are errors.

@@ -63,8 +63,7 @@ async fn put_the_owner_back(world: &mut World, kept: &ReplacedNode) -> Result<()
     world.owner.stop().await?;
     put_back(Path::new(&kept.path), world.owner.data_dir())?;
     std::fs::remove_dir_all(&kept.path)?;
-    world.owner.restart(Vec::new()).await?;
-    world.owner.wait_until_ready().await?;
+    world.owner.restart_until_ready(Vec::new()).await?;
     let status = world.owner.status().await?;
     ensure!(status.address.0 == world.owner_wallet, "{status:?}");
     ensure!(told(&world.owner).await?.is_none(), "its own wallet is told of by itself");
@@ -88,8 +87,7 @@ fn put_back(from: &Path, to: &Path) -> Result<()> {
 #[tokio::test]
 async fn what_a_replaced_wallet_has_in_channels_is_told_until_its_files_are_put_back() -> Result<()> {
     let mut world = World::with(fixed_owner()?).await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     ensure!(told(&world.owner).await?.is_none(), "nothing was replaced");
     let (other, name) = bring_another(&world).await?;
     restore(&world, &name).await?;
@@ -102,14 +100,16 @@ async fn what_a_replaced_wallet_has_in_channels_is_told_until_its_files_are_put_
     ensure!(alert.cause.contains(&earned), "{alert:?}");
     let listed = farthing(&world.owner, &["alert", "list"]).await?;
     ensure!(listed.ends_with(0)?.out.contains("money-left"), "{listed:?}");
+    let doctor = farthing(&world.owner, &["doctor"]).await?;
+    let line = doctor.out.lines().find(|line| line.starts_with("FAIL  money-left: "));
+    ensure!(doctor.code == 1 && line.is_some_and(|line| line.contains(&earned)), "{doctor:?}");
     ensure!(world.owner.log().contains(&earned), "the log does not say it");
     let replaced = world.owner.control().ask(endpoint::ReplacedNodes).await?;
     let kept = replaced.first().context("no files are kept")?;
     ensure!(alert.action.contains(&format!("`farthing backup forget {}`", kept.name)), "{alert:?}");
 
     put_the_owner_back(&mut world, kept).await?;
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
-    Ok(())
+    world.settle_for(cost(2)).await
 }
 
 #[tokio::test]
@@ -129,8 +129,7 @@ async fn what_a_replaced_wallet_earns_until_its_node_ends_is_told_and_named_befo
         .route("/slow/{millis}", any(answer_later));
     let upstream_url = Some(serve(router).await?);
     let mut world = World::with(Setup { upstream_url, ..fixed_owner()? }).await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     farthing(&world.owner, &["settle", "now"]).await?.ends_with(0)?;
     world.owner.wait_for_usdc(cost(1)).await?;
     let (other, name) = bring_another(&world).await?;
@@ -168,21 +167,16 @@ async fn what_a_replaced_wallet_earns_until_its_node_ends_is_told_and_named_befo
     ensure!(told(&world.owner).await?.is_some(), "the other folder is there");
 
     put_the_owner_back(&mut world, kept).await?;
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));
-    Ok(())
+    world.settle_for(cost(3)).await
 }
 
 #[tokio::test]
 async fn better_vouchers_that_an_older_backup_replaces_are_told_until_their_payer_is_back() -> Result<()> {
     let mut world = World::with(fixed_owner()?).await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     let request = BackupRequest { passphrase: PASSPHRASE.to_owned() };
     let made = world.owner.control().tell(endpoint::CreateBackup, &request).await?;
-    for _ in 0..2 {
-        expect_served(&world.get("/ok").await?)?;
-    }
-    world.wait_until_decided().await?;
+    world.buy(2).await?;
     world.consumer.kill().await?;
     restore(&world, &made.name).await?;
     eventually("the restored node runs", async || {
@@ -203,8 +197,7 @@ async fn better_vouchers_that_an_older_backup_replaces_are_told_until_their_paye
     ensure!(asked.code != 0 && asked.err.contains(&had), "{asked:?}");
 
     world.owner.wait_until_ready().await?;
-    world.consumer.restart(Vec::new()).await?;
-    world.consumer.wait_until_ready().await?;
+    world.consumer.restart_until_ready(Vec::new()).await?;
     eventually("the restored node serves", async || Ok(world.get("/ok").await?.status.is_success())).await?;
     ensure!(told(&world.owner).await?.is_none(), "its payer has shown the newest receipt");
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(4));

@@ -10,7 +10,7 @@ use farthing_tests::{
     calls::{cost, expect_free, expect_served, setting},
     command::farthing,
     wait::eventually,
-    world::{FUNDS, Setup, World},
+    world::{Setup, World},
 };
 use serde_json::json;
 
@@ -44,17 +44,13 @@ async fn an_owner_without_eth_takes_on_no_more_than_a_float_and_goes_on_when_it_
     world.set_eth_of_the_owner("0xde0b6b3a7640000").await?;
     eventually("it serves again", async || Ok(world.get("/ok").await?.status.is_success())).await?;
     ensure!(!alerts_of_the_owner(&world).await?.contains(&AlertKind::ClaimUnaffordable));
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));
-    Ok(())
+    world.settle_for(cost(3)).await
 }
 
 #[tokio::test]
 async fn a_claim_that_the_chain_takes_back_is_claimed_again() -> Result<()> {
     let world = World::start().await?;
-    for _ in 0..2 {
-        expect_served(&world.get("/ok").await?)?;
-    }
-    world.wait_until_decided().await?;
+    world.buy(2).await?;
     let url = world.chain.rpc_url();
     let before = rpc::call(&url, "evm_snapshot", json!([])).await?;
     let claim = async || -> Result<Settled> { Ok(world.owner.control().ask(endpoint::Settle).await?) };
@@ -71,10 +67,9 @@ async fn a_claim_that_the_chain_takes_back_is_claimed_again() -> Result<()> {
     assert_eq!(states, ["confirmed", "failed"], "the newest first");
     eventually("what became of its transaction is told", async || {
         let shown = farthing(&world.owner, &["wallet", "history", "--kind", "settlement"]).await?;
-        Ok(shown.ends_with(0)?.out.contains("claim on 1 channel: no block has its transaction any more"))
+        Ok(shown.ends_with(0)?.out.contains("claim on 1 channel: its transaction is no longer in any block"))
     })
     .await?;
     expect_served(&world.get("/ok").await?)?;
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));
-    Ok(())
+    world.settle_for(cost(3)).await
 }

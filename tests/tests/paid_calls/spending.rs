@@ -8,7 +8,7 @@ use farthing_tests::{
     calls::{cost, expect_free, expect_refused, expect_served, fixed_owner, setting, with},
     command::farthing,
     wait::eventually,
-    world::{Answer, FUNDS, Setup, World},
+    world::{Answer, Setup, World},
 };
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -31,17 +31,14 @@ async fn stopped_spending_refuses_every_call_over_restarts_while_selling_and_set
     ensure!(status.ends_with(0)?.out.contains("stopped"), "{status:?}");
     farthing(&world.owner, &["settle"]).await?.ends_with(0)?;
 
-    world.consumer.kill().await?;
-    world.consumer.restart(Vec::new()).await?;
-    world.consumer.wait_until_ready().await?;
+    world.consumer.restart_until_ready(Vec::new()).await?;
     expect_free("stopped before a restart", &world.get("/ok").await?, 503, "spending-stopped")?;
     let resumed = farthing(&world.consumer, &["spending", "resume", "--json"]).await?;
     assert_eq!(resumed.ends_with(0)?.json()?["stopped"], Value::Null);
     expect_served(&world.get("/ok").await?)?;
 
     assert_eq!(world.upstream.hits(), 2);
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
-    Ok(())
+    world.settle_for(cost(2)).await
 }
 
 #[tokio::test]
@@ -54,8 +51,7 @@ async fn a_stop_of_the_configuration_is_not_lifted_by_a_command() -> Result<()> 
     let shown = farthing(&world.consumer, &["spending", "show", "--json"]).await?;
     assert_eq!(shown.ends_with(0)?.json()?["stopped"], "configuration");
     assert_eq!(world.upstream.hits(), 0);
-    assert_eq!(world.settle_and_check(FUNDS).await?, Usdc::ZERO);
-    Ok(())
+    world.settle_for(Usdc::ZERO).await
 }
 
 #[tokio::test]
@@ -81,8 +77,7 @@ async fn limits_change_while_the_node_runs_and_are_the_configurations_again_when
     for wrong in [&["spending", "limits"][..], &["spending", "limits", "--per-call", "-1"], &["spending"]] {
         farthing(consumer, wrong).await?.ends_with(2)?;
     }
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));
-    Ok(())
+    world.settle_for(cost(3)).await
 }
 
 #[tokio::test]
@@ -159,8 +154,7 @@ async fn a_named_secret_buys_what_it_is_made_for_up_to_its_caps_and_until_it_is_
     ] {
         farthing(consumer, wrong).await?.ends_with(code).with_context(|| format!("{wrong:?}"))?;
     }
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(7));
-    Ok(())
+    world.settle_for(cost(7)).await
 }
 
 /// `GET /ok` with another secret than the world's.
@@ -198,6 +192,5 @@ async fn a_stop_while_a_channel_is_being_opened_holds_for_the_call_that_opens_it
 
     farthing(&world.consumer, &["spending", "resume"]).await?.ends_with(0)?;
     expect_served(&world.get("/ok").await?)?;
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(1));
-    Ok(())
+    world.settle_for(cost(1)).await
 }

@@ -9,7 +9,7 @@ use farthing_protocol::{call::Method, limits::REQUEST_BODY_BYTES_MAX};
 use farthing_tests::{
     calls::{cost, expect_free, expect_served},
     recorder::{Recorder, Scripted},
-    world::{Answer, FUNDS, PRICE, World},
+    world::{Answer, PRICE, World},
 };
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
@@ -41,32 +41,29 @@ const DESCRIPTION: &str = r#"{
 }"#;
 const KEY: &str = "the-owners-own-key";
 
-/// The service, for sale, and the server behind it.
-async fn uploads(world: &World) -> Result<(Recorder, Api)> {
-    let recorder = Recorder::start().await?;
-    let source = SourceFile::given(SourceKind::Openapi, DESCRIPTION.to_owned(), String::new());
-    let mut file = ServiceFile {
-        upstream: recorder.url(),
-        source: Some(source),
-        response_headers: vec!["X-Cost".to_owned()],
-        writes: true,
-        ..ServiceFile::priced(PRICE)
-    };
-    file.upstream_query.insert("appid".to_owned(), KEY.to_owned());
-    Ok((recorder, world.publish(&file).await?))
-}
-
-/// A caller of the service, by either address.
-struct Caller<'w> {
-    world: &'w World,
-    api: &'w Api,
+/// The service, for sale, the server behind it, and a caller by either address.
+struct Uploads {
+    world: World,
+    recorder: Recorder,
+    api: Api,
     base: String,
 }
 
-impl<'w> Caller<'w> {
-    async fn of(world: &'w World, api: &'w Api) -> Result<Self> {
+impl Uploads {
+    async fn start() -> Result<Self> {
+        let (world, recorder) = (World::start().await?, Recorder::start().await?);
+        let source = SourceFile::given(SourceKind::Openapi, DESCRIPTION.to_owned(), String::new());
+        let mut file = ServiceFile {
+            upstream: recorder.url(),
+            source: Some(source),
+            response_headers: vec!["X-Cost".to_owned()],
+            writes: true,
+            ..ServiceFile::priced(PRICE)
+        };
+        file.upstream_query.insert("appid".to_owned(), KEY.to_owned());
+        let api = world.publish(&file).await?;
         let base = format!("{}/services/{}", world.consumer.status().await?.gateway_url, api.id);
-        Ok(Self { world, api, base })
+        Ok(Self { world, recorder, api, base })
     }
 
     async fn in_json(&self, method: &str, path: &str, more: &Value) -> Result<Answer> {
@@ -118,9 +115,7 @@ const PHOTO: &str = "name=\"photo\"; filename=\"a b.png\"";
 
 #[tokio::test]
 async fn a_body_of_any_described_type_arrives_byte_for_byte() -> Result<()> {
-    let world = World::start().await?;
-    let (recorder, api) = uploads(&world).await?;
-    let caller = Caller::of(&world, &api).await?;
+    let sold = Uploads::start().await?;
     let large = |bytes: usize| -> Vec<u8> { every_byte().into_iter().cycle().take(bytes).collect() };
     // What is around a photo in a form, which counts as well.
     let around = form(&[(PHOTO, b"")]).len();
@@ -138,12 +133,12 @@ async fn a_body_of_any_described_type_arrives_byte_for_byte() -> Result<()> {
         ("/raw", "application/octet-stream", large(REQUEST_BODY_BYTES_MAX - 1)),
         ("/raw", "application/octet-stream", large(REQUEST_BODY_BYTES_MAX)),
     ] {
-        for answer in caller.posts(path, kind, &body).await? {
+        for answer in sold.posts(path, kind, &body).await? {
             expect_served(&answer)?;
             assert_eq!(answer.header("x-farthing-charged"), "0.002");
         }
         served += 2;
-        let seen = recorder.seen();
+        let seen = sold.recorder.seen();
         assert_eq!(seen.len(), served);
         for seen in &seen[served - 2..] {
             ensure!(seen.body == body, "{} of {} bytes of {kind} arrived", seen.body.len(), body.len());
@@ -163,30 +158,27 @@ async fn a_body_of_any_described_type_arrives_byte_for_byte() -> Result<()> {
         ("another type", "/images", "image/gif", 256, 400, "bad-parameter"),
         ("bytes that are no text", "/table", "text/csv", 256, 400, "bad-parameter"),
     ] {
-        for answer in caller.posts(path, kind, &large(bytes)).await? {
+        for answer in sold.posts(path, kind, &large(bytes)).await? {
             expect_free(what, &answer, status, problem)?;
         }
     }
-    for answer in caller.posts("/form", FORM, &form_of(REQUEST_BODY_BYTES_MAX + 1)).await? {
+    for answer in sold.posts("/form", FORM, &form_of(REQUEST_BODY_BYTES_MAX + 1)).await? {
         expect_free("a form that is too large with what is around its photo", &answer, 413, "too-large")?;
     }
     // Where a body may be left out, one of no bytes is none.
-    for answer in caller.posts("/table", "text/csv", b"").await? {
+    for answer in sold.posts("/table", "text/csv", b"").await? {
         expect_served(&answer)?;
     }
     served += 2;
-    let seen = recorder.seen();
+    let seen = sold.recorder.seen();
     ensure!(seen[served - 2..].iter().all(|seen| seen.body.is_empty()), "{:?}", seen.last());
-    assert_eq!(recorder.hits(), served, "only what was served");
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(served as u64));
-    Ok(())
+    assert_eq!(sold.recorder.hits(), served, "only what was served");
+    sold.world.settle_for(cost(served as u64)).await
 }
 
 #[tokio::test]
 async fn a_body_of_several_parts_that_lies_is_free_and_reaches_nobody() -> Result<()> {
-    let world = World::start().await?;
-    let (recorder, api) = uploads(&world).await?;
-    let caller = Caller::of(&world, &api).await?;
+    let sold = Uploads::start().await?;
     let fine = form(&[(PHOTO, b"x")]);
     let cut = &fine[..fine.len() - 10];
     let other_lines = String::from_utf8(fine.clone())?.replace("\r\n", "\n");
@@ -207,45 +199,39 @@ async fn a_body_of_several_parts_that_lies_is_free_and_reaches_nobody() -> Resul
         ("another method", FORM, form(&[(PHOTO, b"x"), ("name=\"_method\"", b"DELETE")])),
         ("the owner's key", FORM, form(&[(PHOTO, b"x"), ("name=\"AppId\"", b"mine")])),
     ] {
-        for answer in caller.posts("/form", kind, &body).await? {
+        for answer in sold.posts("/form", kind, &body).await? {
             expect_free(what, &answer, 400, "bad-parameter")?;
         }
     }
-    assert_eq!(recorder.hits(), 0);
-    for answer in caller.posts("/form", FORM, &fine).await? {
+    assert_eq!(sold.recorder.hits(), 0);
+    for answer in sold.posts("/form", FORM, &fine).await? {
         expect_served(&answer)?;
     }
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
-    Ok(())
+    sold.world.settle_for(cost(2)).await
 }
 
 #[tokio::test]
 async fn a_head_is_asked_for_where_the_whole_is_for_sale_and_costs_the_same() -> Result<()> {
-    let world = World::start().await?;
-    let (recorder, api) = uploads(&world).await?;
-    let caller = Caller::of(&world, &api).await?;
-    recorder.answer_with(Scripted::json(200, "{\"n\":1}"));
-    let head = caller.at_its_address("HEAD", "/things", |request| request).await?;
+    let sold = Uploads::start().await?;
+    sold.recorder.answer_with(Scripted::json(200, "{\"n\":1}"));
+    let head = sold.at_its_address("HEAD", "/things", |request| request).await?;
     expect_served(&head)?;
     assert_eq!((head.header("content-length"), head.body.len()), ("7", 0));
     assert_eq!(head.header("x-farthing-charged"), "0.002");
-    let in_json = caller.in_json("HEAD", "/things", &Value::Null).await?;
+    let in_json = sold.in_json("HEAD", "/things", &Value::Null).await?;
     expect_served(&in_json)?;
     assert_eq!(in_json.body.len(), 0);
-    let methods: Vec<_> = recorder.seen().into_iter().map(|seen| seen.method.to_string()).collect();
+    let methods: Vec<_> = sold.recorder.seen().into_iter().map(|seen| seen.method.to_string()).collect();
     assert_eq!(methods, ["HEAD", "HEAD"]);
-    let nowhere = caller.in_json("HEAD", "/raw", &Value::Null).await?;
+    let nowhere = sold.in_json("HEAD", "/raw", &Value::Null).await?;
     expect_free("where nothing is read", &nowhere, 405, "method-not-allowed")?;
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
-    Ok(())
+    sold.world.settle_for(cost(2)).await
 }
 
 #[tokio::test]
 async fn headers_that_help_are_told_and_no_cookie_and_nothing_of_the_owners() -> Result<()> {
-    let world = World::start().await?;
-    let (recorder, api) = uploads(&world).await?;
-    let caller = Caller::of(&world, &api).await?;
-    let own = recorder.url();
+    let sold = Uploads::start().await?;
+    let own = sold.recorder.url();
     let headers = vec![
         ("content-type", "text/csv".to_owned()),
         ("content-disposition", "attachment; filename=\"things.csv\"".to_owned()),
@@ -260,13 +246,13 @@ async fn headers_that_help_are_told_and_no_cookie_and_nothing_of_the_owners() ->
         ("access-control-allow-origin", "*".to_owned()),
         ("x-internal", "10.0.0.1".to_owned()),
     ];
-    recorder.answer_with(Scripted { headers, ..Scripted::json(201, "a,b") });
-    let here = format!("/services/{}", api.id);
+    sold.recorder.answer_with(Scripted { headers, ..Scripted::json(201, "a,b") });
+    let here = format!("/services/{}", sold.api.id);
     let repeated = json!({ "call_id": "once" });
     let answers = [
-        (String::new(), caller.in_json("GET", "/things", &repeated).await?),
-        (String::new(), caller.in_json("GET", "/things", &repeated).await?),
-        (here, caller.at_its_address("GET", "/things", |request| request).await?),
+        (String::new(), sold.in_json("GET", "/things", &repeated).await?),
+        (String::new(), sold.in_json("GET", "/things", &repeated).await?),
+        (here, sold.at_its_address("GET", "/things", |request| request).await?),
     ];
     for (address, answer) in &answers {
         expect_served(answer)?;
@@ -287,48 +273,42 @@ async fn headers_that_help_are_told_and_no_cookie_and_nothing_of_the_owners() ->
             assert_eq!(answer.header(name), value, "{name} at `{address}`");
         }
     }
-    assert_eq!(recorder.hits(), 2, "a repeat is served once");
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
-    Ok(())
+    assert_eq!(sold.recorder.hits(), 2, "a repeat is served once");
+    sold.world.settle_for(cost(2)).await
 }
 
 #[tokio::test]
 async fn an_answer_is_packed_from_end_to_end_where_the_caller_unfolds_it() -> Result<()> {
-    let world = World::start().await?;
-    let (recorder, api) = uploads(&world).await?;
-    let caller = Caller::of(&world, &api).await?;
+    let sold = Uploads::start().await?;
     let packed = "\u{1}\u{2} not looked at";
     let headers =
         vec![("content-type", "application/json".to_owned()), ("content-encoding", "gzip".to_owned())];
-    recorder.answer_with(Scripted { headers, ..Scripted::json(200, packed) });
+    sold.recorder.answer_with(Scripted { headers, ..Scripted::json(200, packed) });
     let asked = "nonsense, br;q=0, gzip;q=0.5, identity;q=0";
     let answers = [
-        caller.in_json("GET", "/things", &json!({ "headers": { "Accept-Encoding": asked } })).await?,
-        caller.at_its_address("GET", "/things", |request| request.header("accept-encoding", asked)).await?,
+        sold.in_json("GET", "/things", &json!({ "headers": { "Accept-Encoding": asked } })).await?,
+        sold.at_its_address("GET", "/things", |request| request.header("accept-encoding", asked)).await?,
     ];
     for answer in &answers {
         expect_served(answer)?;
         assert_eq!(answer.header("content-encoding"), "gzip");
         assert_eq!(answer.body, packed);
     }
-    for seen in recorder.seen() {
+    for seen in sold.recorder.seen() {
         assert_eq!(seen.headers["accept-encoding"], "gzip");
     }
-    let unasked = caller.in_json("GET", "/things", &Value::Null).await?;
+    let unasked = sold.in_json("GET", "/things", &Value::Null).await?;
     expect_free("nobody asked for it", &unasked, 502, "upstream-failed")?;
-    assert_eq!(recorder.seen()[2].headers["accept-encoding"], "identity");
+    assert_eq!(sold.recorder.seen()[2].headers["accept-encoding"], "identity");
     let other = json!({ "headers": { "Accept-Encoding": "zstd" } });
-    let other = caller.in_json("GET", "/things", &other).await?;
+    let other = sold.in_json("GET", "/things", &other).await?;
     expect_free("another was asked for", &other, 502, "upstream-failed")?;
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
-    Ok(())
+    sold.world.settle_for(cost(2)).await
 }
 
 #[tokio::test]
 async fn a_header_that_would_be_lost_is_refused_at_either_address() -> Result<()> {
-    let world = World::start().await?;
-    let (recorder, api) = uploads(&world).await?;
-    let caller = Caller::of(&world, &api).await?;
+    let sold = Uploads::start().await?;
     for (name, value) in [
         ("x-tennant", "blue"),
         ("cookie", "a=b"),
@@ -339,8 +319,8 @@ async fn a_header_that_would_be_lost_is_refused_at_either_address() -> Result<()
         let mut more = json!({ "headers": {} });
         more["headers"][name] = value.into();
         let answers = [
-            caller.in_json("GET", "/things", &more).await?,
-            caller.at_its_address("GET", "/things", |request| request.header(name, value)).await?,
+            sold.in_json("GET", "/things", &more).await?,
+            sold.at_its_address("GET", "/things", |request| request.header(name, value)).await?,
         ];
         for answer in &answers {
             expect_free(name, answer, 400, "bad-parameter")?;
@@ -353,15 +333,15 @@ async fn a_header_that_would_be_lost_is_refused_at_either_address() -> Result<()
     }
     // Of two copies neither counts, whatever the letters.
     let body = |twice: &str| {
-        let call =
-            json!({ "api_id_public": api.id.to_string(), "path": "/things", "method": "GET", "params": {} });
+        let call = json!({ "api_id_public": sold.api.id.to_string(), "path": "/things", "method": "GET",
+            "params": {} });
         call.to_string().replacen("{}", twice, 1)
     };
     for (twice, problem, told) in [
         (r#"{"X-Tenant":"blue","X-Tenant":"green"}"#, "malformed", "send `X-Tenant` once"),
         (r#"{"X-Tenant":"blue","x-tenant":"green"}"#, "bad-parameter", "`x-tenant`"),
     ] {
-        let answer = world.post(body(twice), |request| request).await?;
+        let answer = sold.world.post(body(twice), |request| request).await?;
         expect_free(twice, &answer, 400, problem)?;
         ensure!(answer.json()["detail"].as_str().is_some_and(|detail| detail.contains(told)), "{answer:?}");
     }
@@ -371,13 +351,13 @@ async fn a_header_that_would_be_lost_is_refused_at_either_address() -> Result<()
         ("if-none-match", "If-None-Match", "if-none-match"),
     ] {
         let twice = |request: RequestBuilder| request.header(name, "a").header(other, "b");
-        let answer = caller.at_its_address("GET", "/things", twice).await?;
+        let answer = sold.at_its_address("GET", "/things", twice).await?;
         expect_free(name, &answer, 400, "malformed")?;
         let told = format!("`{shown}` is there more than once; send it once");
         ensure!(answer.json()["detail"] == told, "{answer:?}");
         ensure!(!answer.header("x-farthing-call-id").is_empty(), "{answer:?}");
     }
-    assert_eq!(recorder.hits(), 0);
+    assert_eq!(sold.recorder.hits(), 0);
     let of_the_client = |request: RequestBuilder| {
         let names = [
             "user-agent",
@@ -389,42 +369,37 @@ async fn a_header_that_would_be_lost_is_refused_at_either_address() -> Result<()
         ];
         names.into_iter().fold(request.header("x-tenant", "blue"), |request, name| request.header(name, "7"))
     };
-    expect_served(&caller.at_its_address("GET", "/things", of_the_client).await?)?;
-    let seen = recorder.seen();
+    expect_served(&sold.at_its_address("GET", "/things", of_the_client).await?)?;
+    let seen = sold.recorder.seen();
     assert_eq!(seen[0].headers["x-tenant"], "blue");
     ensure!(!seen[0].headers.contains_key("x-request-id"), "{:?}", seen[0].headers);
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(1));
-    Ok(())
+    sold.world.settle_for(cost(1)).await
 }
 
 #[tokio::test]
 async fn a_web_page_is_sold_where_one_is_described() -> Result<()> {
-    let world = World::start().await?;
-    let (recorder, api) = uploads(&world).await?;
+    let sold = Uploads::start().await?;
     let page = "<h1>Tea</h1>";
     let headers = vec![("content-type", "text/html; charset=utf-8".to_owned())];
-    recorder.answer_with(Scripted { headers, ..Scripted::json(200, page) });
-    let caller = Caller::of(&world, &api).await?;
-    let answer =
-        caller.at_its_address("GET", "/page", |request| request.header("accept", "text/html")).await?;
+    sold.recorder.answer_with(Scripted { headers, ..Scripted::json(200, page) });
+    let answer = sold.at_its_address("GET", "/page", |request| request.header("accept", "text/html")).await?;
     expect_served(&answer)?;
     assert_eq!(answer.body, page);
     assert_eq!(answer.header("content-type"), "text/html; charset=utf-8");
     assert_eq!(answer.header("content-security-policy"), "sandbox");
-    assert_eq!(recorder.seen()[0].headers["accept"], "text/html");
-    let elsewhere = caller.in_json("GET", "/things", &Value::Null).await?;
+    assert_eq!(sold.recorder.seen()[0].headers["accept"], "text/html");
+    let elsewhere = sold.in_json("GET", "/things", &Value::Null).await?;
     expect_free("a page where none is described", &elsewhere, 502, "upstream-failed")?;
     let by_hand = ServiceFile {
         name: "Pages".to_owned(),
-        upstream: recorder.url(),
+        upstream: sold.recorder.url(),
         operations: vec![OperationFile {
             answers: vec!["text/html".to_owned()],
             ..OperationFile::named(Method::Get, "/page".to_owned())
         }],
         ..ServiceFile::priced(PRICE)
     };
-    let by_hand = world.publish(&by_hand).await?;
-    expect_served(&world.call_of(&by_hand, "GET", "/page").await?)?;
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
-    Ok(())
+    let by_hand = sold.world.publish(&by_hand).await?;
+    expect_served(&sold.world.call_of(&by_hand, "GET", "/page").await?)?;
+    sold.world.settle_for(cost(2)).await
 }

@@ -37,7 +37,7 @@ impl Posing {
         let anvil = tokio::task::spawn_blocking(start).await??;
         let url = anvil.url();
         let faucet = Deployer::connect(&url, spec.chain_id, dev_account(0)?).await?;
-        let token = faucet.test_usdc(&spec.token_name_hint, faucet.address()).await?;
+        let token = faucet.test_usdc("USDC", faucet.address()).await?;
         copy(&url, token, spec.token).await?;
         let folder = tempfile::tempdir()?;
         let mut options = NodeOptions::new(folder.path().join("somebody"));

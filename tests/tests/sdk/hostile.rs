@@ -19,6 +19,7 @@ use tokio::process::Command;
 use super::{
     languages::{folder, is_installed},
     market::described,
+    random::Random,
     texts::replaced,
 };
 
@@ -49,18 +50,6 @@ const SMALL: &str = r##"{
     }}
 }"##;
 
-/// The same number in every run: a xorshift, of which only variety is asked.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 >> 33).unwrap_or(0) % bound
-    }
-}
-
 /// The description with every text for people replaced.
 fn saying(small: &ApiDescription, text: &str) -> (ApiDescription, Options) {
     let mut description = replaced(small.clone(), text);
@@ -85,10 +74,10 @@ fn write(file: &Path) -> Result<()> {
     let small = described(SMALL.as_bytes())?;
     let mut out = BufWriter::new(File::create(file)?);
     let mut harmless = HashMap::new();
-    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    let mut random = Random::new(1);
     for case in 0..=DESCRIPTIONS {
         let hostile: String =
-            (0..=dice.below(7)).map(|_| pieces[dice.below(pieces.len())].as_str()).collect();
+            (0..=random.below(7)).map(|_| pieces[random.below(pieces.len())].as_str()).collect();
         let hostile = format!("word{hostile}");
         let text = if case == 0 { "harmless" } else { &hostile };
         let (description, options) = saying(&small, text);

@@ -10,6 +10,8 @@ mod market;
 mod offers;
 mod pages;
 mod program;
+#[path = "../../../protocol/tests/support/random.rs"]
+mod random;
 mod sandbox;
 mod shelf;
 #[path = "../../../bridge/sdk/src/tests/texts.rs"]

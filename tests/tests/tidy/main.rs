@@ -4,14 +4,17 @@
 //! Directions between packages are read from `cargo metadata`, those between modules from the source text
 //! (`source.rs`). A failure lists every breach with its file and what to do, so that one run is enough.
 
+mod adapters;
 mod links;
 mod modules;
+mod mutants;
 mod pinned;
 mod source;
 mod suites;
 mod texts;
 mod truth;
 mod walk;
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -22,6 +25,8 @@ use serde_json::Value;
 use source::{SourceFile, repository, source_files};
 
 const PURE: [&str; 3] = ["farthing-protocol", "farthing-bridge", "farthing-sdk"];
+/// A part of the network that decides: as pure, and used by nobody but the network and its tests.
+const DIRECTORY: &str = "farthing-directory";
 const ADAPTERS: [&str; 4] = ["farthing-network", "farthing-ledger", "farthing-chain", "farthing-catalog"];
 
 /// The layers of `node/src`, lowest first. A module may use its own layer and those below.
@@ -29,7 +34,20 @@ const LAYERS: [(&str, &[&str]); 3] = [
     ("foundation", &["secret"]),
     (
         "use case",
-        &["alerts", "backup", "consumer", "escrows", "history", "secrets", "settlement", "status", "testing"],
+        &[
+            "alerts",
+            "backup",
+            "consumer",
+            "deployment",
+            "escrows",
+            "history",
+            "saved",
+            "secrets",
+            "settlement",
+            "status",
+            "testing",
+            "transfers",
+        ],
     ),
     ("composition", &["chain_spec", "handles", "home", "journal", "lib", "node"]),
 ];
@@ -48,8 +66,14 @@ fn packages_depend_only_in_the_direction_of_the_architecture() {
     let parts =
         ["farthing-config", "farthing-discovery", "farthing-owner", "farthing-shared", "farthing-wallet"];
     let node = [&PURE[..], &ADAPTERS[..], &edges[..], &parts].concat();
-    let rooms =
-        ["farthing-commands", "farthing-console", "farthing-gateway", "farthing-node", "farthing-testnet"];
+    let rooms = [
+        "farthing-commands",
+        "farthing-console",
+        "farthing-gateway",
+        "farthing-mcp",
+        "farthing-node",
+        "farthing-testnet",
+    ];
     let driven = [
         "farthing-chain",
         "farthing-control",
@@ -57,12 +81,23 @@ fn packages_depend_only_in_the_direction_of_the_architecture() {
         "farthing-serve",
         "farthing-testnet",
     ];
+    let readers = [
+        "farthing-bridge",
+        "farthing-chain",
+        "farthing-gateway",
+        "farthing-mcp",
+        "farthing-node",
+        "farthing-os",
+        "farthing-protocol",
+        DIRECTORY,
+    ];
     let allowed: BTreeMap<&str, Vec<&str>> = [
         ("farthing-protocol", vec![]),
         ("farthing-bridge", vec![]),
         ("farthing-sdk", vec!["farthing-bridge"]),
         ("farthing-bounds", vec![]),
-        ("farthing-network", vec!["farthing-protocol", "farthing-bounds", "farthing-os"]),
+        (DIRECTORY, vec![]),
+        ("farthing-network", vec!["farthing-protocol", "farthing-bounds", DIRECTORY, "farthing-os"]),
         ("farthing-ledger", vec!["farthing-protocol"]),
         ("farthing-chain", vec!["farthing-protocol", "farthing-bounds"]),
         ("farthing-catalog", vec!["farthing-protocol"]),
@@ -98,6 +133,8 @@ fn packages_depend_only_in_the_direction_of_the_architecture() {
             "farthing-console",
             [&edges[..], &["farthing-protocol", "farthing-bridge", "farthing-sdk"]].concat(),
         ),
+        // As the console: it asks the node through the contract alone.
+        ("farthing-mcp", vec!["farthing-control", "farthing-protocol", "farthing-bridge"]),
         ("farthing-node", node.clone()),
         // Its tests make the errors of every adapter; what serves names none, as a test below sees.
         ("farthing-gateway", [&node[..], &["farthing-node"]].concat()),
@@ -111,10 +148,18 @@ fn packages_depend_only_in_the_direction_of_the_architecture() {
         // Nodes are processes to them; what plays a part of one is farthing-peers.
         ("farthing-tests", [&control[..], &driven[..]].concat()),
         ("farthing-contract-tests", vec!["farthing-protocol", "farthing-testnet"]),
+        // It calls what reads strangers' bytes, and runs no node.
+        ("farthing-fuzz", readers.to_vec()),
+        // It compiles without the node, in seconds.
+        ("farthing-simulation", vec![DIRECTORY]),
         (
             "farthing-peers",
-            [&node[..], &["farthing-gateway", "farthing-node", "farthing-testnet", "farthing-tests"]]
-                .concat(),
+            [
+                &node[..],
+                &["farthing-gateway", "farthing-node", "farthing-simulation", "farthing-testnet"],
+                &["farthing-tests"],
+            ]
+            .concat(),
         ),
     ]
     .into();
@@ -178,7 +223,8 @@ fn pure_crates_know_no_runtime_no_sockets_no_files_and_no_clock() {
     ];
     const STD: [&str; 5] = ["env", "fs", "net", "process", "thread"];
     let mut breaches = Breaches::default();
-    for package in packages().iter().filter(|package| PURE.contains(&package.name.as_str())) {
+    let pure = [&PURE[..], &[DIRECTORY]].concat();
+    for package in packages().iter().filter(|package| pure.contains(&package.name.as_str())) {
         for name in package.normal_dependencies.iter().filter(|name| RUNTIMES.contains(&name.as_str())) {
             breaches.add(&package.name, format!("depends on {name}; pure code decides, adapters act"));
         }
@@ -301,32 +347,6 @@ fn words(name: &str) -> Vec<&str> {
 }
 
 #[test]
-fn adapters_are_reached_through_use_cases() {
-    let mut breaches = Breaches::default();
-    let mut files = source_files(&repository().join("node/src"));
-    files.retain(|file| layer(file.top_module()).is_some_and(|layer| LAYERS[layer].0 == "foundation"));
-    files.extend(source_files(&repository().join("node/gateway/src")));
-    for file in &files {
-        for adapter in ["farthing_network", "farthing_ledger", "farthing_chain", "farthing_catalog"] {
-            if file.has_word(adapter) {
-                breaches.add(&file.path, format!("uses {adapter}; ask a use case"));
-            }
-        }
-    }
-    // Commands show what adapters know; what they change, they change through use cases.
-    for file in source_files(&repository().join("node/commands/src")) {
-        for change in
-            ["ledger.put(", "ledger.promise(", "ledger.acknowledge(", "chain.deposit", "chain.claim"]
-        {
-            if file.has_text(change) {
-                breaches.add(&file.path, format!("writes by `{change}`; ask a use case"));
-            }
-        }
-    }
-    breaches.none();
-}
-
-#[test]
 fn files_hold_one_idea_and_no_module_is_called_mod() {
     let mut breaches = Breaches::default();
     for file in all_sources() {
@@ -371,28 +391,6 @@ fn nothing_panics_by_unwrap_and_no_test_is_skipped() {
         }
     }
     breaches.none();
-}
-
-#[test]
-fn every_file_that_a_document_names_exists() {
-    let mut breaches = Breaches::default();
-    for document in source::documents() {
-        for named in document.named_files() {
-            if !document.folder().join(&named).exists() && !repository().join(&named).exists() {
-                breaches.add(&document.path, format!("names {named}, which is not there"));
-            }
-        }
-    }
-    breaches.none();
-}
-
-#[test]
-fn every_make_target_that_people_use_says_what_it_does() {
-    let makefile = std::fs::read_to_string(repository().join("Makefile")).unwrap();
-    for target in ["help", "check", "test", "demo", "testnet", "bench"] {
-        let described = |line: &str| line.starts_with(&format!("{target}:")) && line.contains(" ## ");
-        assert!(makefile.lines().any(described), "`{target}: ## what it does` is missing from the Makefile");
-    }
 }
 
 /// Everything wrong, so that one run shows it all.

@@ -28,7 +28,7 @@ pub(crate) fn repository() -> &'static Path {
 
 /// Every Rust file under `folder`, in order of path.
 pub(crate) fn source_files(folder: &Path) -> Vec<SourceFile> {
-    files(folder, "rs")
+    files(folder, |path| ends_with(path, "rs"))
         .into_iter()
         .map(|(path, text)| SourceFile { code: code(&path, &text), path, text })
         .collect()
@@ -36,7 +36,8 @@ pub(crate) fn source_files(folder: &Path) -> Vec<SourceFile> {
 
 /// Every Markdown file of the repository.
 pub(crate) fn documents() -> Vec<Document> {
-    files(repository(), "md").into_iter().map(|(path, text)| Document { path, text }).collect()
+    let found = files(repository(), |path| ends_with(path, "md")).into_iter();
+    found.map(|(path, text)| Document { path, text }).collect()
 }
 
 impl SourceFile {
@@ -56,6 +57,11 @@ impl SourceFile {
     pub(crate) fn top_module(&self) -> &str {
         let inside = self.path.split_once("src/").map_or(self.path.as_str(), |(_, inside)| inside);
         inside.split('/').next().unwrap_or(inside).trim_end_matches(".rs")
+    }
+
+    /// Its text without comments and without its tests.
+    pub(crate) fn code(&self) -> &str {
+        &self.code
     }
 
     pub(crate) fn has_text(&self, text: &str) -> bool {
@@ -217,15 +223,19 @@ fn code(path: &str, text: &str) -> String {
     lines.flat_map(|line| [line, "\n"]).collect()
 }
 
+pub(crate) fn ends_with(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|found| found == extension)
+}
+
 /// Whether a file is compiled for tests only, by its place.
-fn is_test(path: &str) -> bool {
+pub(crate) fn is_test(path: &str) -> bool {
     let ends = ["/tests.rs", "/testing.rs"];
     ["/tests/", "/testing/", "/benches/"].iter().any(|folder| path.contains(folder))
         || ends.iter().any(|end| path.ends_with(end))
 }
 
-/// Path and text of every file with `extension` under `folder`, in order of path.
-fn files(folder: &Path, extension: &str) -> Vec<(String, String)> {
+/// Path and text of every file under `folder` that is `wanted`, in order of path.
+pub(crate) fn files(folder: &Path, wanted: impl Fn(&Path) -> bool) -> Vec<(String, String)> {
     const NOT_OURS: [&str; 4] = ["target", "node_modules", ".venv", ".git"];
     let mut found = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -236,7 +246,7 @@ fn files(folder: &Path, extension: &str) -> Vec<(String, String)> {
             let name = entry.file_name();
             if path.is_dir() && !NOT_OURS.iter().any(|not_ours| name == *not_ours) {
                 folders.push(path);
-            } else if path.extension().is_some_and(|found| found == extension) {
+            } else if wanted(&path) {
                 let inside = path.strip_prefix(repository()).unwrap_or(&path).display().to_string();
                 found.extend(fs::read_to_string(&path).ok().map(|text| (inside, text)));
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     Breaches, Package, all_sources, packages,
-    source::{repository, source_files},
+    source::{documents, repository, source_files},
 };
 
 /// Texts that people read elsewhere: help, the example file, the catalogue of endpoints, a schema.
@@ -58,9 +58,9 @@ fn every_id_that_an_audit_names_stands_in_a_table_and_has_a_test() {
     assert!(without.is_empty(), "{without:?}: add a row to docs/ledger.md and a test to audit/tests.rs");
 }
 
-/// What a node can be asked is there for people: as a command, on a page, or both.
+/// What a node can be asked is there for people, as a command or on a page, or for their agents, as a tool.
 #[test]
-fn every_endpoint_is_asked_by_the_command_line_or_the_console() {
+fn every_endpoint_is_asked_by_the_command_line_the_console_or_a_tool() {
     // What a program begins with, where a person has a page.
     const FOR_PROGRAMS: [&str; 2] = ["SetUp", "LogIn"];
     const LIST: &str = "node/control/src/endpoint/list.rs";
@@ -74,13 +74,13 @@ fn every_endpoint_is_asked_by_the_command_line_or_the_console() {
     };
     let names: Vec<String> = list.lines().filter_map(name).collect();
     assert!(names.len() > 80, "{names:?}");
-    let rooms = ["node/cli/src", "node/console/src"];
+    let rooms = ["node/cli/src", "node/console/src", "node/mcp/src"];
     let files: Vec<_> = rooms.iter().flat_map(|room| source_files(&repository().join(room))).collect();
     let mut breaches = Breaches::default();
     for name in names.iter().filter(|name| !FOR_PROGRAMS.contains(&name.as_str())) {
         let asked = format!("endpoint::{name}");
         if !files.iter().any(|file| file.has_word(&asked)) {
-            breaches.add(LIST, format!("has `{name}`, which no command and no page asks"));
+            breaches.add(LIST, format!("has `{name}`, which no command, no page and no tool asks"));
         }
     }
     breaches.none();
@@ -106,4 +106,26 @@ fn every_package_that_writes_to_the_log_is_in_its_reference() {
         }
     }
     breaches.none();
+}
+
+#[test]
+fn every_file_that_a_document_names_exists() {
+    let mut breaches = Breaches::default();
+    for document in documents() {
+        for named in document.named_files() {
+            if !document.folder().join(&named).exists() && !repository().join(&named).exists() {
+                breaches.add(&document.path, format!("names {named}, which is not there"));
+            }
+        }
+    }
+    breaches.none();
+}
+
+#[test]
+fn every_make_target_that_people_use_says_what_it_does() {
+    let makefile = std::fs::read_to_string(repository().join("Makefile")).unwrap();
+    for target in ["help", "check", "test", "demo", "testnet", "bench"] {
+        let described = |line: &str| line.starts_with(&format!("{target}:")) && line.contains(" ## ");
+        assert!(makefile.lines().any(described), "`{target}: ## what it does` is missing from the Makefile");
+    }
 }

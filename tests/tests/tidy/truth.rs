@@ -1,8 +1,8 @@
-//! Things that no test may forget: places at which nodes die, and books that are compared at the end.
+//! Things that no test may forget: places at which nodes die, books that are compared at the end, and what no shipped program has.
 
 use std::collections::BTreeSet;
 
-use crate::{Breaches, all_sources};
+use crate::{Breaches, all_sources, source::repository};
 
 /// What stands in quotation marks right after each `begins` in a text.
 fn named<'t>(text: &'t str, begins: &str) -> impl Iterator<Item = &'t str> {
@@ -51,4 +51,24 @@ fn every_demonstration_that_a_test_starts_ends_with_its_books_compared() {
     }
     assert!(seen > 7, "only {seen} were found");
     breaches.none();
+}
+
+/// The page of components is in development builds alone. The script that builds what is shipped looks for it in the programs.
+#[test]
+fn the_page_of_components_is_in_no_program_that_is_shipped() {
+    const PAGE: &str = "/panel/help/design";
+    let read = |path: &str| std::fs::read_to_string(repository().join(path)).expect(path);
+    let pages = read("node/console/src/pages.rs");
+    for part in ["mod design;", "fn development() -> Router<ConsoleState> {\n    Router::new().route("] {
+        assert!(pages.contains(&format!("#[cfg(debug_assertions)]\n{part}")), "{part}");
+    }
+    assert_eq!(pages.matches(PAGE).count(), 1, "its one route is in `development`");
+    let build = read("deploy/build.sh");
+    assert!(build.contains("--profile shipped") && build.contains(PAGE), "{build}");
+    let profiles = read("Cargo.toml");
+    assert!(profiles.contains("[profile.shipped]\ninherits = \"release\"\n"));
+    assert!(
+        !profiles.contains("debug-assertions = true"),
+        "a profile that has no debug assertions gets them"
+    );
 }

@@ -8,8 +8,9 @@ use anyhow::{Context, Result, bail};
 use farthing_peers::simulate::{
     catalog, full_node, network, news,
     options::{self, Choice, Command, Numbers, Wanted},
-    report,
 };
+use farthing_simulation::{Adversary, Plan};
+use farthing_tests::report;
 
 const REPORT: &str = "target/simulate/report.json";
 /// As programs that do not understand their arguments usually end.
@@ -20,7 +21,7 @@ const OPEN: &str = "open";
 const COMMANDS: &[Command] = &[
     Command {
         name: "network",
-        meaning: "The life of a network: it grows, idles, tells news, loses a third of its nodes, is joined by liars.",
+        meaning: "The life of a network: it grows, idles, spreads news, loses a third of its nodes, and liars join it.",
         choices: &[
             Choice {
                 name: "--nodes",
@@ -47,17 +48,28 @@ const COMMANDS: &[Command] = &[
                 least: 0,
                 meaning: "seconds until the first measurement",
             },
+            Choice { name: "--watch", default: 60, least: 1, meaning: "seconds to measure idle traffic" },
+        ],
+    },
+    Command {
+        name: "directory",
+        meaning: "Look-ups among thousands of nodes in virtual time. Three in ten nodes belong to each adversary in turn.",
+        choices: &[
+            Choice { name: "--nodes", default: 10_000, least: 100, meaning: "nodes" },
+            Choice { name: "--lookups", default: 1500, least: 1, meaning: "look-ups in every situation" },
+            Choice { name: "--seed", default: 1, least: 0, meaning: "the same seed gives the same network" },
             Choice {
-                name: "--watch",
-                default: 60,
-                least: 1,
-                meaning: "seconds that idle traffic is watched",
+                name: ADVERSARY,
+                default: 0,
+                least: 0,
+                meaning: "0 all of them in turn, 1 none, 2 gone, 3 silent, 4 old records, 5 inventing peers, 6 colluding, 7 ground ids, \
+                          8 first to join",
             },
         ],
     },
     Command {
         name: "catalog",
-        meaning: "One node's catalog: disk, memory, search, and agreement with a neighbour that lacks some listings.",
+        meaning: "One node's catalog: disk, memory, search, and a comparison with a neighbour that lacks some listings.",
         choices: &[
             LISTINGS,
             Choice {
@@ -71,26 +83,26 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "node",
-        meaning: "A whole node, as people run it, with a full catalog: start, memory, search.",
+        meaning: "A whole node with a full catalog, as users run it: start, memory, search.",
         choices: &[LISTINGS, SEARCHES],
     },
     Command {
         name: "idle",
-        meaning: "Nodes as they are shipped, each with its catalog, watched while nobody wants anything of them.",
+        meaning: "Nodes with the shipped settings and a catalog each, watched while they have nothing to do.",
         choices: &[
             Choice { name: "--nodes", default: 11, least: 2, meaning: "nodes; 11 have ten peers each" },
-            Choice { name: "--settle", default: 20, least: 0, meaning: "seconds until they are watched" },
+            Choice { name: "--settle", default: 20, least: 0, meaning: "seconds before the measurement" },
             Choice {
                 name: "--watch",
                 default: 30,
                 least: 1,
-                meaning: "seconds that they are watched; 3600 for the figures of scale.md",
+                meaning: "seconds to measure; scale.md has the figures of 3600",
             },
         ],
     },
     Command {
         name: "news",
-        meaning: "How fast a new listing comes into the catalogs of all nodes, with gossip and without.",
+        meaning: "The time until a new listing is in the catalogs of all nodes, with gossip and without.",
         choices: &[
             Choice { name: "--nodes", default: 100, least: 2, meaning: "nodes, each with its catalog" },
             Choice { name: "--listings", default: 10, least: 1, meaning: "listings, one after the other" },
@@ -103,10 +115,11 @@ const COMMANDS: &[Command] = &[
         ],
     },
 ];
+const ADVERSARY: &str = "--adversary";
 const LISTINGS: Choice =
     Choice { name: "--listings", default: 100_000, least: 1, meaning: "listings in the catalog" };
 const SEARCHES: Choice =
-    Choice { name: "--searches", default: 600, least: 1, meaning: "searches that are timed" };
+    Choice { name: "--searches", default: 600, least: 1, meaning: "searches to measure" };
 
 fn main() -> Result<ExitCode> {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -118,8 +131,15 @@ fn main() -> Result<ExitCode> {
     match options::read(COMMANDS, &words) {
         Ok(Wanted::Help(text)) => print!("{text}"),
         Ok(Wanted::Run("catalog", numbers)) if numbers.of("--missing") >= numbers.of("--listings") => {
-            return Ok(refused("`--missing` is not less than `--listings`; expected fewer than there are\n"));
+            return Ok(refused("`--missing` must be less than `--listings`\n"));
         }
+        Ok(Wanted::Run("directory", numbers)) if numbers.count(ADVERSARY) > Adversary::ALL.len() => {
+            return Ok(refused(&format!(
+                "there is no adversary {}; expected 0 to 8\n",
+                numbers.of(ADVERSARY)
+            )));
+        }
+        Ok(Wanted::Run("directory", numbers)) => return directory(&numbers),
         Ok(Wanted::Run(command, numbers)) => run(command, &numbers)?,
         Err(why) => return Ok(refused(&why)),
     }
@@ -129,6 +149,26 @@ fn main() -> Result<ExitCode> {
 fn refused(why: &str) -> ExitCode {
     eprint!("farthing-simulate: {why}");
     ExitCode::from(USAGE_CODE)
+}
+
+/// Ends with 1 when a row misses what the directory promises.
+fn directory(numbers: &Numbers) -> Result<ExitCode> {
+    let only = Some(numbers.count(ADVERSARY)).filter(|number| *number > 0);
+    let (nodes, lookups) = (numbers.count("--nodes"), numbers.count("--lookups"));
+    let (mut section, mut missed) = (Vec::new(), Vec::new());
+    let mut table = report::Table::begin("Look-ups in virtual time");
+    for plan in Plan::table(nodes, lookups, numbers.of("--seed").into(), only) {
+        let found = farthing_simulation::run(&plan);
+        table.row(&found)?;
+        missed.extend(plan.missed(&found));
+        section.push(found);
+        report::write_section(Path::new(REPORT), "directory", &section)?;
+    }
+    println!("\n  written to {REPORT}");
+    for missed in &missed {
+        eprintln!("farthing-simulate: not as promised: {missed}");
+    }
+    Ok(if missed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn run(command: &str, numbers: &Numbers) -> Result<()> {
@@ -168,7 +208,8 @@ fn run(command: &str, numbers: &Numbers) -> Result<()> {
         "idle" => {
             let idle = network::as_shipped_idle(numbers.count("--nodes"), secs("--settle"), secs("--watch"));
             let section = runtime()?.block_on(idle)?;
-            report::print_table("Traffic of an idle node", &[&section])?;
+            report::print_table(network::IDLE, &[&section])?;
+            section.print_promise();
             report::write_section(path, command, &section)?;
         }
         "news" => {

@@ -8,20 +8,21 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use farthing_catalog::{Catalog, Options, Query, Sort, Source, Step, Verdict};
+use farthing_catalog::{Catalog, Limits, Options, Query, Sort, Source, Step, Verdict};
 use farthing_protocol::{
     Address, Listing, SecretKey, ServiceNonce, Signed, Usdc, listing::ServiceKind, sync::SyncMessage, wire,
 };
-use farthing_tests::nodes::{bytes_of, copy};
+use farthing_simulation::Dice;
+use farthing_tests::{
+    nodes::{bytes_of, copy},
+    report::{processor_time, quantile, resident_mib, rounded},
+};
 use serde::Serialize;
 
-use super::{
-    network_name, now_secs,
-    population::{Dice, key},
-    report::{processor_time, quantile, resident_mib, rounded},
-    traffic::count,
-};
+use super::{network_name, now_secs, population::key, traffic::count};
 
+/// Places of each catalog: a node has as many as its owner sets.
+const LISTINGS_MAX: usize = 2_000_000;
 /// Listings of one owner, of the 64 it may have.
 const PER_OWNER: usize = 20;
 /// Listings offered at once.
@@ -84,6 +85,7 @@ pub async fn run(plan: Plan, folder: &Path, idle_command: &[String]) -> Result<S
 /// # Errors
 /// As [`run`].
 pub async fn measure(plan: Plan, folder: &Path) -> Result<Section> {
+    ensure!(plan.listings <= LISTINGS_MAX, "a catalog has {LISTINGS_MAX} places here");
     let (here, there) = (folder.join(HERE), folder.join("there"));
     let catalog = open(&here)?;
     let started = Instant::now();
@@ -131,10 +133,13 @@ pub async fn measure(plan: Plan, folder: &Path) -> Result<Section> {
 }
 
 fn open(folder: &Path) -> Result<Catalog> {
-    let (catalog, opened) =
-        Catalog::open(folder, Options::new(network_name().as_str(), key("own", 0).address()))?;
+    let (catalog, opened) = Catalog::open(folder, options(network_name().as_str(), key("own", 0).address()))?;
     ensure!(opened.notices.is_empty(), "a fresh catalog is damaged: {:?}", opened.notices);
     Ok(catalog)
+}
+
+fn options(network: &str, wallet: Address) -> Options {
+    Options { limits: Limits::for_listings(LISTINGS_MAX), ..Options::new(network, wallet) }
 }
 
 async fn take(catalog: &Catalog, network: &str, numbers: std::ops::Range<usize>) -> Result<()> {
@@ -166,7 +171,7 @@ async fn reconcile(lacking: &Catalog, complete: &Catalog) -> Result<Cost> {
         (bytes, messages) = (bytes + frame.len(), messages + 1);
         Ok(wire::decode(&frame)?)
     };
-    let (mut initiator, mut message) = lacking.initiator(NEIGHBOUR, now_secs())?;
+    let (mut initiator, mut message) = lacking.initiator(NEIGHBOUR, now_secs()).await?;
     let mut responder = complete.responder(NEIGHBOUR, now_secs());
     loop {
         let answer = responder.on(carry(&message)?, now_secs()).await?;
@@ -249,14 +254,14 @@ fn signed(network: &str, number: usize) -> Result<Signed<Listing>> {
     let mut nonce = [7; 16];
     nonce[..8].copy_from_slice(&number.to_be_bytes());
     let nonce = ServiceNonce::from_bytes(nonce);
-    let age_secs = dice.below(30 * 24 * 3600) as u64;
+    let age_secs = dice.below(30 * 24 * 3600);
     let listing = Listing {
         name: format!("{quality} {subject} {place} {number}"),
         summary: format!("Answers questions about {subject} and {other} in {place}: {quality}, by the call."),
         category: pick(&CATEGORIES, &mut dice).to_owned(),
         tags: vec![subject.to_owned(), place.to_owned()],
         kind: if dice.below(4) == 0 { ServiceKind::Graphql } else { ServiceKind::Rest },
-        price: Usdc::from_micros(dice.below(50_000) as u64),
+        price: Usdc::from_micros(dice.below(50_000)),
         operations_count: 5,
         details_hash: [7; 32],
         details_bytes: 10_000,
@@ -266,7 +271,7 @@ fn signed(network: &str, number: usize) -> Result<Signed<Listing>> {
 }
 
 fn pick(words: &[&'static str], dice: &mut Dice) -> &'static str {
-    words[dice.below(words.len())]
+    words[dice.index(words.len())]
 }
 
 const CATEGORIES: [&str; 8] =
@@ -336,7 +341,7 @@ pub struct Idle {
 /// When the catalog refuses what it should take, or files cannot be written.
 pub async fn fill(folder: &Path, network: &str, wallet: Address, listings: usize) -> Result<()> {
     fs::create_dir_all(folder)?;
-    let (catalog, opened) = Catalog::open(folder, Options::new(network, wallet))?;
+    let (catalog, opened) = Catalog::open(folder, options(network, wallet))?;
     ensure!(opened.notices.is_empty(), "the node's catalog is damaged: {:?}", opened.notices);
     take(&catalog, network, 0..listings).await?;
     Ok(catalog.settled().await?)

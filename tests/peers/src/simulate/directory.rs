@@ -8,12 +8,12 @@ use std::{
 use anyhow::Result;
 use farthing_network::NetworkHandle;
 use farthing_protocol::{Address, Verified};
+use farthing_tests::report::{quantile, rounded};
 use futures::{StreamExt, stream};
 use serde::Serialize;
 
 use super::{
     population::{Member, Population},
-    report::{quantile, rounded},
     traffic::count,
 };
 
@@ -107,12 +107,12 @@ fn strangers(population: &mut Population, wanted: usize) -> (Vec<(usize, usize)>
     let there = population.members.len();
     let (mut pairs, mut known, mut drawn) = (HashSet::new(), 0, 0);
     for _ in 0..wanted {
-        let searcher = population.dice.below(there);
+        let searcher = population.dice.index(there);
         let holds: HashSet<Address> =
             population.members[searcher].handle.records().iter().map(Verified::signer).collect();
         (known, drawn) = (known + holds.len(), drawn + 1);
         for _ in 0..OWNERS_OF_ONE_SEARCHER {
-            let owner = population.dice.below(there);
+            let owner = population.dice.index(there);
             if owner != searcher && !holds.contains(&population.members[owner].wallet) {
                 pairs.insert((searcher, owner));
             }

@@ -9,14 +9,12 @@ use farthing_control::{
     types::{CatalogKind, CatalogQuery, CatalogSort, Text},
 };
 use farthing_protocol::listing::ServiceKind;
+use farthing_simulation::Dice;
 use farthing_testnet::{LocalChain, NodeOptions, NodeProcess};
+use farthing_tests::report::{Progress, memory_mib, quantile, rounded};
 use serde::Serialize;
 
-use super::{
-    catalog,
-    population::Dice,
-    report::{Progress, memory_mib, quantile, rounded},
-};
+use super::catalog;
 
 /// Between the start and the look at the memory: what a start allocates has been given back by then.
 const SETTLE: Duration = Duration::from_secs(10);
@@ -58,7 +56,9 @@ pub async fn run(listings: usize, searches: usize) -> Result<Section> {
 
     progress.tell("starting the node with it");
     let started = Instant::now();
-    node.restart(Vec::new()).await?;
+    // More than the network is laid out for, its owner says so.
+    let places = listings.max(200_000).to_string();
+    node.restart(vec![("FARTHING_CATALOG__LISTINGS_MAX".to_owned(), places)]).await?;
     let start_secs = rounded(started.elapsed().as_secs_f64());
     tokio::time::sleep(SETTLE).await;
     let memory_idle_mib = memory_mib(&node)?;

@@ -14,7 +14,7 @@ use farthing_discovery::{Catalog, News};
 use farthing_ledger::{Ledger, OpenMode};
 use farthing_network::{Inbound, NetworkHandle};
 use farthing_owner::{registry::Registry, upstream::UpstreamOptions};
-use farthing_protocol::{Address, Domain, Listing, SecretKey, ServiceId, Signed};
+use farthing_protocol::{Address, Domain, Listing, SecretKey, ServiceId, Signed, shards::Shards};
 use farthing_wallet::Wallet;
 use tokio::sync::{
     broadcast::{self, error::RecvError},
@@ -29,13 +29,14 @@ const NEWS_MAX: usize = 16;
 /// A handle to the catalog of a running node.
 #[derive(Debug, Clone)]
 pub struct Holding {
+    catalog: Catalog,
     store: store::Catalog,
     network: NetworkHandle,
     news: mpsc::Sender<News>,
 }
 
 impl Holding {
-    /// Opens a catalog in `folder` and lets it take its part in the network, on the runtime that this is called on.
+    /// Opens a catalog of these shards in `folder` and lets it take its part in the network, on the runtime that this is called on.
     /// Listings of others are noted in `arrivals` when they are stored.
     ///
     /// # Errors
@@ -46,9 +47,27 @@ impl Holding {
         handle: NetworkHandle,
         inbound: Inbound,
         arrivals: Arrivals,
+        shards: Shards,
+    ) -> Result<Self> {
+        Self::open_within(folder, key, handle, inbound, arrivals, shards, store::Limits::default()).await
+    }
+
+    /// The same within these limits.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub async fn open_within(
+        folder: PathBuf,
+        key: SecretKey,
+        handle: NetworkHandle,
+        inbound: Inbound,
+        arrivals: Arrivals,
+        shards: Shards,
+        limits: store::Limits,
     ) -> Result<Self> {
         let own = key.address();
-        let (store, registry) = tokio::task::spawn_blocking(move || files(&folder, key)).await??;
+        let opening = move || files(&folder, key, shards, limits);
+        let (store, registry) = tokio::task::spawn_blocking(opening).await??;
         let (catalog, mut told) = Catalog::new(
             store.clone(),
             handle.clone(),
@@ -75,7 +94,12 @@ impl Holding {
         });
         tokio::spawn(async move { agreeing.agree(heard).await });
         tokio::spawn(async move { watching.watch_owners().await });
-        Ok(Self { store, network: handle, news })
+        Ok(Self { catalog, store, network: handle, news })
+    }
+
+    /// Returns the catalog as the rest of a node uses it.
+    pub const fn catalog(&self) -> &Catalog {
+        &self.catalog
     }
 
     /// Takes a listing of this node's own and passes it on, as the node does when a service is published.
@@ -84,7 +108,10 @@ impl Holding {
     /// When it is not stored.
     pub async fn publish(&self, listing: &Signed<Listing>) -> Result<()> {
         let verdicts = self.store.offer(vec![listing.clone()], store::Source::Own, now_secs()).await;
-        ensure!(verdicts == [store::Verdict::Stored], "an own listing is not kept: {verdicts:?}");
+        ensure!(
+            verdicts == [store::Verdict::Stored],
+            "one of this node's listings could not be stored: {verdicts:?}"
+        );
         // Without gossip there is nobody to hear.
         self.network.gossip_listing(listing).await;
         // When many wait, this one is passed on with them.
@@ -94,9 +121,14 @@ impl Holding {
 }
 
 /// A catalog, and an owner's registry without a service.
-fn files(folder: &Path, key: SecretKey) -> Result<(store::Catalog, Registry)> {
+fn files(
+    folder: &Path,
+    key: SecretKey,
+    shards: Shards,
+    limits: store::Limits,
+) -> Result<(store::Catalog, Registry)> {
     let network = network_name();
-    let options = store::Options::new(network.as_str(), key.address());
+    let options = store::Options { shards, limits, ..store::Options::new(network.as_str(), key.address()) };
     let (store, opened) = store::Catalog::open(folder, options)?;
     ensure!(opened.notices.is_empty(), "a fresh catalog is damaged: {:?}", opened.notices);
     let ledger = Ledger::open(&folder.join("ledger.redb"), OpenMode::Create)?;

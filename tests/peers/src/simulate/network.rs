@@ -7,6 +7,8 @@ use std::{
 
 use anyhow::Result;
 use farthing_network::NetworkLimits;
+use farthing_simulation::Adversary;
+use farthing_tests::report::{self, Progress, Table, rounded};
 use serde::Serialize;
 
 use super::{
@@ -14,7 +16,6 @@ use super::{
     hostile::{Hostiles, Victims},
     news::{self, Spread},
     population::{Kind, Machine, Population},
-    report::{self, Progress, Table, rounded},
     traffic::{self, Idle},
 };
 
@@ -42,6 +43,35 @@ pub struct Section {
     pub idle: Vec<Idle>,
     pub news: Vec<Spread>,
     pub lookups: Vec<Lookups>,
+    pub calibration: Option<Calibration>,
+}
+
+/// Questions of a look-up while everybody is there: by these nodes, and by as many in virtual time, which are not in one place.
+#[derive(Debug, Clone, Serialize)]
+pub struct Calibration {
+    pub nodes: usize,
+    pub questions: f64,
+    pub questions_in_virtual_time: f64,
+    /// Of those in virtual time.
+    pub apart_percent: f64,
+    pub holds: bool,
+}
+
+impl Calibration {
+    fn of(nodes: usize, questions: f64, questions_in_virtual_time: f64) -> Self {
+        let apart = 100.0 * (questions - questions_in_virtual_time).abs() / questions_in_virtual_time;
+        let (apart_percent, holds) = (rounded(apart), apart <= APART_PERCENT_MAX);
+        Self { nodes, questions, questions_in_virtual_time, apart_percent, holds }
+    }
+
+    fn print_promise(&self) {
+        let promise = format!(
+            "look-ups among {} real nodes and in virtual time take as many questions, within {APART_PERCENT_MAX} % ({} and \
+             {}, {} % apart)",
+            self.nodes, self.questions, self.questions_in_virtual_time, self.apart_percent
+        );
+        report::print_promise(promise, self.holds);
+    }
 }
 
 /// How a network came to be.
@@ -68,9 +98,15 @@ const TOLD_OF: usize = 100;
 pub const SMALL_NETWORK: usize = 11;
 /// Sizes for which the spread without gossip is counted.
 const RECONCILING: [usize; 3] = [1_000, 100_000, 1_000_000];
-/// Of a thousand records; the default store of 10,000 is a smaller part of the network these nodes stand for.
+/// Of a thousand records: a part of all, as the default store has in the network that these nodes stand for.
 const SPARSE_RECORDS_MAX: usize = 64;
 const SEED: u64 = 0xfa_2719;
+/// The title of what idle nodes come to.
+pub const IDLE: &str = "Traffic and memory of an average idle node";
+/// How far real look-ups and those in virtual time may be apart for the latter to stand for the former.
+const APART_PERCENT_MAX: f64 = 10.0;
+/// The smallest network that is simulated in virtual time.
+const SIMULATED_MIN: usize = 100;
 
 /// Runs the whole life. What is found is printed, and given to `keep`, as soon as it is known: whoever ends a long run
 /// early has what came before.
@@ -87,13 +123,14 @@ async fn live(plan: &Plan, mut keep: impl FnMut(&Section) -> Result<()>) -> Resu
     let mut found = Section { nodes: plan.nodes, ..Section::default() };
     progress.tell(format_args!("{SMALL_NETWORK} nodes, idle"));
     found.idle.push(as_shipped_idle(SMALL_NETWORK, plan.settle, plan.watch).await?);
-    report::print_table("Traffic of an average idle node", &found.idle)?;
+    report::print_table(IDLE, &found.idle)?;
+    found.idle.iter().for_each(Idle::print_promise);
     keep(&found)?;
 
     progress.tell(format_args!("{} nodes that gossip", plan.gossiping));
     let (grown, idle, news) = gossiping_network(plan, &progress).await?;
     report::print_table("Nodes that joined", &[&grown])?;
-    report::print_table("Traffic of an average idle node", &[&idle])?;
+    report::print_table(IDLE, &[&idle])?;
     report::print_table("Seconds until a new listing is known (medians)", &news)?;
     found.grown.push(grown);
     found.idle.push(idle);
@@ -101,6 +138,7 @@ async fn live(plan: &Plan, mut keep: impl FnMut(&Section) -> Result<()>) -> Resu
     keep(&found)?;
 
     progress.tell(format_args!("{} nodes without gossip", plan.nodes));
+    let before_mib = report::resident_mib()?;
     let machines = Machines::new()?;
     let mut population = Population::new(directory_only(), SEED);
     let places: Vec<&Machine> = (0..plan.nodes).map(|number| machines.of(number)).collect();
@@ -110,8 +148,8 @@ async fn live(plan: &Plan, mut keep: impl FnMut(&Section) -> Result<()>) -> Resu
     keep(&found)?;
     tokio::time::sleep(plan.settle).await;
     progress.tell("watching them idle");
-    let idle = traffic::idle("without gossip", &population.members, plan.watch).await?;
-    report::print_table("Traffic of an average idle node", &[&idle])?;
+    let idle = traffic::idle("without gossip", &population.members, plan.watch, before_mib).await?;
+    report::print_table(IDLE, &[&idle])?;
     found.idle.push(idle);
     keep(&found)?;
 
@@ -121,7 +159,27 @@ async fn live(plan: &Plan, mut keep: impl FnMut(&Section) -> Result<()>) -> Resu
         found.lookups.push(lookups);
         keep(&found)
     })
-    .await
+    .await?;
+    found.calibration = found.lookups.first().and_then(|lookups| calibrate(plan, lookups));
+    report::print_table("Questions of a look-up", found.calibration.as_slice())?;
+    found.calibration.iter().for_each(Calibration::print_promise);
+    keep(&found)
+}
+
+/// Compares the look-ups of these nodes with those of the same machine in virtual time.
+fn calibrate(plan: &Plan, lookups: &Lookups) -> Option<Calibration> {
+    let (nodes, adversary) = (plan.nodes, Adversary::Nobody);
+    let simulated = (nodes >= SIMULATED_MIN).then(|| {
+        let lookups = plan.lookups;
+        farthing_simulation::run(&farthing_simulation::Plan {
+            nodes,
+            lookups,
+            seed: 1,
+            adversary,
+            reconciled: false,
+        })
+    })?;
+    Some(Calibration::of(nodes, lookups.requests, simulated.questions))
 }
 
 /// The same, of consumers: whoever wants to know how listings travel need not have a thousand records travel first.
@@ -146,21 +204,23 @@ fn directory_only() -> Kind {
 /// # Errors
 /// When nodes cannot be started.
 pub async fn as_shipped_idle(nodes: usize, settle: Duration, watch: Duration) -> Result<Idle> {
+    let before_mib = report::resident_mib()?;
     let machine = Machine::new(STAYING_THREADS)?;
     let mut population = Population::new(Kind::as_shipped(), SEED);
     for together in vec![&machine; nodes].chunks(TOLD_OF) {
         population.grow(together).await?;
     }
     tokio::time::sleep(settle).await;
-    traffic::idle("as shipped", &population.members, watch).await
+    traffic::idle("as shipped", &population.members, watch, before_mib).await
 }
 
 async fn gossiping_network(plan: &Plan, progress: &Progress) -> Result<(Grown, Idle, Vec<Spread>)> {
+    let before_mib = report::resident_mib()?;
     let machine = Machine::new(STAYING_THREADS)?;
     let mut population = Population::new(consumers(), SEED);
     let grown = grow(&mut population, &vec![&machine; plan.gossiping], progress).await?;
     tokio::time::sleep(plan.settle).await;
-    let idle = traffic::idle("consumers that gossip", &population.members, plan.watch).await?;
+    let idle = traffic::idle("consumers that gossip", &population.members, plan.watch, before_mib).await?;
     let measured = news::by_gossip(&mut population, plan.listings).await?;
     let modelled = RECONCILING.map(|nodes| news::by_reconciliation(nodes, plan.listings));
     Ok((grown, idle, [measured].into_iter().chain(modelled).collect()))
@@ -222,7 +282,7 @@ async fn situations(
     mut keep: impl FnMut(Lookups) -> Result<()>,
 ) -> Result<()> {
     progress.tell("look-ups");
-    keep(directory::look_up(&mut population, "everybody there", plan.lookups).await?)?;
+    keep(directory::look_up(&mut population, "all present", plan.lookups).await?)?;
 
     progress.tell("10 % of the nodes go silent");
     machines.tenth.stall()?;
@@ -246,4 +306,12 @@ async fn situations(
         keep(directory::look_up(&mut population, situation, plan.lookups).await?)?;
     }
     Ok(())
+}
+
+#[test]
+fn a_calibration_holds_within_ten_percent_either_way() {
+    let holds = |questions| Calibration::of(100, questions, 40.0).holds;
+    assert!(holds(36.0) && holds(44.0));
+    assert!(!holds(35.9) && !holds(44.1));
+    assert_eq!(Calibration::of(100, 42.0, 40.0).apart_percent, 5.0);
 }

@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use farthing_protocol::{Listing, ServiceNonce, Signed};
+use farthing_simulation::Dice;
+use farthing_tests::report::{quantile, rounded};
 use serde::Serialize;
 
 use super::{
     arrivals::hash,
     network_name, now_secs,
-    population::{Dice, Kind, Machine, Population},
-    report::{quantile, rounded},
+    population::{Kind, Machine, Population},
     traffic::count,
 };
 
@@ -73,7 +74,7 @@ async fn measured(
     let others = population.members.len() - 1;
     let (mut reached, mut times) = (0, [Vec::new(), Vec::new(), Vec::new()]);
     for number in 0..listings {
-        let index = population.dice.below(population.members.len());
+        let index = population.dice.index(population.members.len());
         let teller = &population.members[index];
         let listing = Signed::sign(&listing(teller.wallet, number), &teller.key)?;
         let started = Instant::now();
@@ -138,14 +139,14 @@ fn median(mut times: Vec<Duration>) -> Option<f64> {
 /// Seconds until 50, 99 and 100 percent of the nodes have it.
 fn reconcile(nodes: usize, dice: &mut Dice) -> [f64; 3] {
     const MOMENTS: usize = 1 << 20;
-    let mut moments: Vec<(usize, usize)> = (0..nodes).map(|node| (dice.below(MOMENTS), node)).collect();
+    let mut moments: Vec<(usize, usize)> = (0..nodes).map(|node| (dice.index(MOMENTS), node)).collect();
     moments.sort_unstable();
     let mut has = vec![false; nodes];
-    has[dice.below(nodes)] = true;
+    has[dice.index(nodes)] = true;
     let (mut having, mut reached) = (1, Vec::new());
     for period in 0_u64.. {
         for &(moment, node) in &moments {
-            let peer = dice.below(nodes);
+            let peer = dice.index(nodes);
             if has[node] != has[peer] {
                 (has[node], has[peer]) = (true, true);
                 having += 1;

@@ -113,7 +113,7 @@ fn numbers(command: &Command, words: &[String]) -> Result<Numbers, String> {
 fn usage(commands: &[Command]) -> String {
     let mut text = "usage: farthing-simulate <command> [options]\n\n".to_owned();
     for command in commands {
-        text += &format!("  {:<8} {}\n", command.name, command.meaning);
+        text += &format!("  {:<9} {}\n", command.name, command.meaning);
     }
     text + "\n`farthing-simulate <command> --help` explains its options.\n\
             Tables go to standard output, progress to standard error, and all figures into \

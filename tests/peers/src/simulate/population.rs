@@ -4,7 +4,12 @@ use std::{path::PathBuf, time::Duration};
 
 use anyhow::{Context, Result};
 use farthing_network::{Network, NetworkConfig, NetworkHandle, NetworkLimits};
-use farthing_protocol::{Address, SecretKey, keccak256, record::FLAG_ACCEPTS_CALLS};
+use farthing_protocol::{
+    Address, SecretKey, keccak256,
+    record::{FLAG_ACCEPTS_CALLS, FLAG_KEEPS_ALL},
+    shards::Shards,
+};
+use farthing_simulation::Dice;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Handle, Runtime};
 
@@ -16,26 +21,6 @@ const INTRODUCERS: usize = 3;
 const JOINING_TOGETHER: usize = 16;
 /// How long the next nodes wait until these have met somebody.
 const JOIN_PATIENCE: Duration = Duration::from_secs(20);
-
-/// Numbers that look random and are the same in every run (splitmix64, by Sebastiano Vigna).
-#[derive(Debug)]
-pub struct Dice(u64);
-
-impl Dice {
-    pub const fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    /// A number below `bound`, which is not zero.
-    pub fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let bounded = (u128::from(mixed ^ (mixed >> 31)) * bound as u128) >> 64;
-        usize::try_from(bounded).unwrap_or_default()
-    }
-}
 
 /// One node.
 #[derive(Debug)]
@@ -107,9 +92,15 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// Nodes as they are shipped.
+    /// Nodes as they are shipped: with gossip, records, catalogs of all shards, and relays, which nobody needs where queues lead
+    /// to everybody. The rendezvous is off: no node of a public DHT is in this process.
     pub(super) fn as_shipped() -> Self {
         Self { gossip: true, publishes: true, catalogs: true, limits: NetworkLimits::default() }
+    }
+
+    /// Of their records.
+    const fn flags(&self) -> u32 {
+        if self.catalogs { FLAG_ACCEPTS_CALLS | FLAG_KEEPS_ALL } else { FLAG_ACCEPTS_CALLS }
     }
 }
 
@@ -156,7 +147,7 @@ impl Population {
                     alone += usize::from(!meets_somebody(member).await);
                 }
                 if self.kind.publishes {
-                    member.seq = member.handle.publish(FLAG_ACCEPTS_CALLS, 0, [0; 32]).await?;
+                    member.seq = member.handle.publish(self.kind.flags(), 0, [0; 32]).await?;
                 }
             }
             self.members.append(&mut joined);
@@ -178,7 +169,7 @@ impl Population {
     /// Addresses of some nodes that are there, each once.
     pub fn introducers(&mut self) -> Vec<String> {
         let there = self.members.len();
-        let mut some: Vec<usize> = (0..INTRODUCERS.min(there)).map(|_| self.dice.below(there)).collect();
+        let mut some: Vec<usize> = (0..INTRODUCERS.min(there)).map(|_| self.dice.index(there)).collect();
         some.sort_unstable();
         some.dedup();
         some.into_iter().map(|index| self.members[index].listening.clone()).collect()
@@ -210,7 +201,8 @@ async fn start(
     let (handle, inbound) = machine.tasks()?.spawn(Network::start(config)).await??;
     let holding = match folder {
         Some(folder) => {
-            let opening = Holding::open(folder, key.clone(), handle.clone(), inbound, arrivals.clone());
+            let (key, arrivals) = (key.clone(), arrivals.clone());
+            let opening = Holding::open(folder, key, handle.clone(), inbound, arrivals, Shards::ALL);
             Some(machine.tasks()?.spawn(opening).await??)
         }
         None => {

@@ -3,11 +3,15 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use farthing_tests::report::{print_promise, resident_mib, rounded};
 use serde::Serialize;
 
-use super::{population::Member, report::rounded};
+use super::population::Member;
 
-/// Traffic of an average node. Bytes are those of the connection itself, with security and framing.
+/// What an idle node sends and receives in a second, at most.
+const BYTES_PER_SECOND_MAX: f64 = 2_000.0;
+
+/// Traffic and memory of an average node. Bytes are those of the connection itself, with security and framing.
 #[derive(Debug, Clone, Serialize)]
 pub struct Idle {
     pub kind: String,
@@ -21,13 +25,28 @@ pub struct Idle {
     pub messages_per_hour: f64,
     /// Extrapolated from the measured time.
     pub sent_kib_per_hour: f64,
+    /// What the process has gained since before the first of them, over their number: too little where an earlier network
+    /// left room.
+    pub memory_mib_per_node: f64,
 }
 
-/// Watches `members`, which are of this kind, for `duration`.
+impl Idle {
+    /// Says whether the node is as quiet as it has to be.
+    pub fn print_promise(&self) {
+        let found = self.sent_and_received_bytes_per_second;
+        let promise = format!(
+            "an idle node of {} sends and receives at most {BYTES_PER_SECOND_MAX} B/s ({found} B/s)",
+            self.nodes
+        );
+        print_promise(promise, found <= BYTES_PER_SECOND_MAX);
+    }
+}
+
+/// Watches `members`, which are of this kind, for `duration`. The process had `before_mib` before the first of them.
 ///
 /// # Errors
-/// When there is nobody to watch.
-pub async fn idle(kind: &str, members: &[Member], duration: Duration) -> Result<Idle> {
+/// When there is nobody to watch, and where there is no `/proc`.
+pub async fn idle(kind: &str, members: &[Member], duration: Duration, before_mib: u64) -> Result<Idle> {
     anyhow::ensure!(!members.is_empty(), "nobody to watch");
     let (before, started) = (sum(members), Instant::now());
     tokio::time::sleep(duration).await;
@@ -43,6 +62,9 @@ pub async fn idle(kind: &str, members: &[Member], duration: Duration) -> Result<
         sent_and_received_bytes_per_second: rounded(sent + rate(before.received, after.received)),
         messages_per_hour: rounded(rate(before.messages, after.messages) * 3600.0),
         sent_kib_per_hour: rounded(sent * 3600.0 / 1024.0),
+        memory_mib_per_node: rounded(
+            count(resident_mib()?.saturating_sub(before_mib)) / count(members.len() as u64),
+        ),
     })
 }
 

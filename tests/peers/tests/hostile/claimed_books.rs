@@ -5,18 +5,16 @@ use farthing_control::endpoint;
 use farthing_ledger::{Ledger, OpenMode, PayeeChannelFacts, PayerChannelFacts};
 use farthing_protocol::Usdc;
 use farthing_tests::{
-    calls::expect_served,
     command::farthing,
     wait::eventually,
-    world::{FUNDS, PRICE, World},
+    world::{PRICE, World},
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn books_that_say_more_was_claimed_than_the_contract_paid_follow_the_contract_on_each_side()
 -> Result<()> {
     let mut world = World::start().await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     let claimed = Usdc::from_micros(1);
     for is_owner in [true, false] {
         let node = if is_owner { &mut world.owner } else { &mut world.consumer };
@@ -43,8 +41,7 @@ async fn books_that_say_more_was_claimed_than_the_contract_paid_follow_the_contr
                 .await?;
         }
         drop(ledger);
-        node.restart(Vec::new()).await?;
-        node.wait_until_ready().await?;
+        node.restart_until_ready(Vec::new()).await?;
         // As after a block of a claim that the chain replaced.
         eventually("the books follow", async || {
             let channels = node.control().ask(endpoint::Channels).await?;
@@ -55,6 +52,5 @@ async fn books_that_say_more_was_claimed_than_the_contract_paid_follow_the_contr
         ensure!(ran.code == 0 && ran.json()?["violations_total"] == 0, "{ran:?}");
         world.wait_until_met().await?;
     }
-    assert_eq!(world.settle_and_check(FUNDS).await?, PRICE);
-    Ok(())
+    world.settle_for(PRICE).await
 }

@@ -10,7 +10,7 @@ use farthing_control::{
     types::{CatalogPage, CatalogQuery, Charge, PriceRequest, ServiceFile},
 };
 use farthing_network::{Inbound, NetworkHandle};
-use farthing_peers::simulate::{now_secs, report::memory_mib};
+use farthing_peers::simulate::now_secs;
 use farthing_protocol::{
     Address, Listing, SecretKey, ServiceNonce, Signed, Usdc, keccak256,
     sync::SyncMessage,
@@ -20,6 +20,7 @@ use farthing_testnet::anvil::Anvil;
 use farthing_tests::{
     calls::{expect_served, setting},
     nodes::counted,
+    report::memory_mib,
     wait::eventually,
     world::{FUNDS, PRICE, Setup, World, service_file},
 };
@@ -128,7 +129,7 @@ async fn compare(network: NetworkHandle, catalog: Catalog, with: Address) {
 
 async fn session(network: &NetworkHandle, catalog: &Catalog, with: Address) -> Result<()> {
     let mut stream = network.sync(with).await?;
-    let (mut session, mut message) = catalog.initiator(Neighbour::from(with), now_secs())?;
+    let (mut session, mut message) = catalog.initiator(Neighbour::from(with), now_secs()).await?;
     loop {
         stream.send(wire::encode(&message).into()).await?;
         let frame = stream.recv().await.context("ended")?;

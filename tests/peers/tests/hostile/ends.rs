@@ -16,8 +16,7 @@ fn end(world: World) -> Option<String> {
 /// A world with one call, in whose payer's books a charge stands that no call explains.
 async fn planted() -> Result<World> {
     let mut world = World::start().await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     world.consumer.stop().await?;
     let ledger = Ledger::open(&world.consumer.data_dir().join("ledger.redb"), OpenMode::Existing)?;
     let channel = *ledger.payer_channels()?.first().context("a channel")?;

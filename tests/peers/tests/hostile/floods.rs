@@ -5,14 +5,12 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use farthing_control::endpoint;
-use farthing_peers::{
-    flood::{Flood, Sort},
-    simulate::report::memory_mib,
-};
+use farthing_peers::flood::{Flood, Sort};
 use farthing_protocol::wire::NetworkName;
 use farthing_testnet::NodeProcess;
 use farthing_tests::{
     nodes::{Nodes, all_find, offer, publish, words},
+    report::memory_mib,
     wait::eventually,
 };
 

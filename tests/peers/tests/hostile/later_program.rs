@@ -30,7 +30,7 @@ async fn an_earlier_program_leaves_the_folder_of_a_later_one_as_it_is() -> Resul
     {
         let refused = run(&named, words).await?;
         ensure!(refused.ends_with(1)?.err.contains("has schema 99"), "{refused:?}");
-        ensure!(refused.err.contains("run the newer program that wrote it"), "{refused:?}");
+        ensure!(refused.err.contains("use the newer version of the program that wrote it"), "{refused:?}");
     }
     ensure!(set_schema(known) == 99, "the ledger was changed");
     ensure!(std::fs::read(data.join("wallet.json"))? == wallet, "the wallet was changed");

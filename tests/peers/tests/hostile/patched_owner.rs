@@ -289,8 +289,7 @@ fn refusal_asked_for(request: &CallRequest) -> CallReply {
 }
 
 async fn spent(world: &World) -> Result<Usdc> {
-    let channels = world.consumer.control().ask(endpoint::Channels).await?;
-    Ok(channels[0].spent.0)
+    Ok(world.channel().await?.spent.0)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -298,8 +297,7 @@ async fn a_call_whose_first_copy_was_lost_is_ended_by_no_refusal_of_a_later_one(
     const REFUSALS: [&str; 5] =
         ["busy", "unavailable", "service_paused", "insufficient_voucher", "malformed"];
     let mut world = World::start().await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     let lost_then_refused: Answers = |_, request, copies| (copies > 1).then(|| refusal_asked_for(request));
     let (owner, _network) = Owner::replaces(&mut world, lost_then_refused).await?;
     // The real owner served none of them.
@@ -346,8 +344,7 @@ fn busy_while_it_runs(owner: &Owner, request: &CallRequest, copies: usize) -> Op
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_that_runs_while_its_copies_hear_busy_is_told_as_charged_and_counted_once() -> Result<()> {
     let mut world = World::start().await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     let (owner, _network) = Owner::replaces(&mut world, busy_while_it_runs).await?;
     // The real owner served none of it.
     world.expect_differences(&["payee: forgotten calls of", "0.004 USDC paid, 0.002 earned"]);
@@ -388,8 +385,7 @@ async fn a_receipt_that_nobody_asked_for_is_not_paid_and_stops_the_channel() -> 
 
 async fn is_not_paid(answers: Answers) -> Result<()> {
     let mut world = World::start().await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     let (_owner, _network) = Owner::replaces(&mut world, answers).await?;
     let answer = world.get("/ok").await?;
     ensure!(answer.problem() == "bad-answer", "{answer:?}");

@@ -103,13 +103,16 @@ impl Payer {
         .await?;
         let known = self.chain.channel(&config.id(&self.chain.domain()));
         let before = known.map_or((0, Usdc::ZERO), |view| (view.round, view.deposited));
-        self.chain.deposit_onto(config, before, deposit).await?;
-        Ok(())
+        Ok(self.chain.deposit_onto(config, before, deposit).await.map(drop)?)
     }
 
     /// Deposits, and waits until the owner has seen it.
     async fn open(&self, config: ChannelConfig, deposit: Usdc) -> Result<()> {
         self.deposit(config, deposit).await?;
+        self.until_known(config, deposit).await
+    }
+
+    async fn until_known(&self, config: ChannelConfig, deposit: Usdc) -> Result<()> {
         let question = CallMessage::Sync(config.id(&self.chain.domain()), None);
         eventually("the owner knows the deposit", async || {
             let answer = self.network.call(self.owner, question.clone(), Bytes::new(), DEADLINE).await?;

@@ -38,12 +38,12 @@ async fn details_that_do_not_match_the_listing_s_hash_are_not_believed_by_anybod
     });
     shown.await?;
     let missing = missing.context("no reason")?;
-    ensure!(missing.contains("other content than its listing names"), "{missing}");
+    ensure!(missing.contains("content that does not match its listing"), "{missing}");
     let service = service.to_string();
     for arguments in [&["catalog", "openapi", &service][..], &["call", &service, "GET", "/ok"]] {
         let told = farthing(&node, arguments).await?;
         ensure!(
-            told.code != 0 && told.err.contains("other content than its listing"),
+            told.code != 0 && told.err.contains("content that does not match its listing"),
             "{arguments:?}: {told:?}"
         );
     }

@@ -162,8 +162,7 @@ async fn a_stranger_that_lists_a_service_under_its_owner_s_id_is_not_believed_no
 
     // And once the owner is back.
     world.owner.restart(Vec::new()).await?;
-    newcomer.restart(Vec::new()).await?;
-    newcomer.wait_until_ready().await?;
+    newcomer.restart_until_ready(Vec::new()).await?;
     eventually("the newcomer is served by the owner", async || Ok(call(&newcomer, service).await?.code == 0))
         .await
         .with_context(|| newcomer.log())?;

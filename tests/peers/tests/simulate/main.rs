@@ -1,5 +1,7 @@
 //! The simulations of `make simulate`, small: rates are asserted, times are not.
 
+mod shards;
+
 use farthing_network::NetworkLimits;
 use farthing_peers::simulate::{
     catalog,

@@ -22,8 +22,8 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use farthing_peers::simulate::report::memory_mib;
 use farthing_testnet::demo::tempdir;
+use farthing_tests::report::memory_mib;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
@@ -84,7 +84,7 @@ async fn main() -> Result<()> {
         Some("profile") => profile::measure(&market).await?,
         Some(other) => {
             bail!(
-                "{other:?} is no part of the bench: expected calls, crowded, profile, compare or soak, or nothing"
+                "{other:?} is not a part of the bench. Use calls, crowded, profile, compare, soak or no argument"
             )
         }
     }

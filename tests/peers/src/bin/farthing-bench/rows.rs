@@ -180,8 +180,7 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
 pub async fn starts(demo: &mut Demo) -> Result<Starts> {
     demo.consumer.stop().await?;
     let started = Instant::now();
-    demo.consumer.restart(Vec::new()).await?;
-    demo.consumer.wait_until_ready().await?;
+    demo.consumer.restart_until_ready(Vec::new()).await?;
     let restart_ms = millis(started.elapsed());
     let fresh = tempdir()?;
     let started = Instant::now();

@@ -4,9 +4,11 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use farthing_control::endpoint;
-use farthing_peers::simulate::report::memory_mib;
 use farthing_testnet::NodeProcess;
-use farthing_tests::agreement::{self, Books};
+use farthing_tests::{
+    agreement::{self, Books},
+    report::memory_mib,
+};
 
 use crate::{
     calls::Turns,

@@ -12,8 +12,7 @@ async fn an_owner_that_closed_as_asked_is_none_that_closed_unasked_although_its_
     // The owner finds the node again after its restart.
     let consumer_settings = on_a_fixed_port()?;
     let mut world = World::with(Setup { consumer_settings, ..Setup::default() }).await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     // It knows the details of the service over its later death.
     world.consumer.stop().await?;
     world.consumer.restart(Vec::new()).await?;
@@ -34,30 +33,22 @@ async fn an_owner_that_closed_as_asked_is_none_that_closed_unasked_although_its_
     world.consumer.kill().await?;
     ensure!(asking.await?.is_err(), "it was answered");
     chain.close(row).await?;
-    world.consumer.restart(Vec::new()).await?;
-    world.consumer.wait_until_ready().await?;
+    world.consumer.restart_until_ready(Vec::new()).await?;
 
     // The second close is of its own accord. A call fills the channel after one of these, and only after one a day.
     for _ in 0..2 {
-        eventually("the payer sees the close", async || Ok(channel_of(&world).await?.state.is_closed()))
-            .await?;
+        eventually("the payer sees the close", async || Ok(world.channel().await?.state.is_closed())).await?;
         eventually("a call fills the channel", async || {
             let answer = world.get("/ok").await?;
             ensure!(answer.problem() != "over-limit", "{answer:?}");
-            Ok(!channel_of(&world).await?.state.is_closed())
+            Ok(!world.channel().await?.state.is_closed())
         })
         .await?;
         chain.close(row).await?;
     }
-    eventually("the payer sees the last close", async || Ok(channel_of(&world).await?.state.is_closed()))
+    eventually("the payer sees the last close", async || Ok(world.channel().await?.state.is_closed()))
         .await?;
     let answer = world.get("/ok").await?;
     ensure!(answer.problem() == "over-limit", "it has closed unasked twice: {answer:?}");
     Ok(())
-}
-
-/// The consumer's only channel.
-async fn channel_of(world: &World) -> Result<Channel> {
-    let channels = world.consumer.control().ask(endpoint::Channels).await?;
-    Ok(channels[0].clone())
 }

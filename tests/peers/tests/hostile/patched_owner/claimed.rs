@@ -33,8 +33,7 @@ pub(super) async fn chain_of(world: &World) -> Result<ChainHandle> {
 async fn an_owner_that_claims_more_than_any_call_explains_gets_no_further_promise_and_raises_an_alert()
 -> Result<()> {
     let mut world = World::start().await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     let refused: Answers = |_, _, _| Some(busy());
     let (owner, _network) = Owner::replaces(&mut world, refused).await?;
     let answer = world.get("/ok").await?;
@@ -50,11 +49,8 @@ async fn an_owner_that_claims_more_than_any_call_explains_gets_no_further_promis
     assert_eq!((row.cumulative, channel), (cost(2), owner.channel.id));
     chain.claim_many(vec![row]).await?;
     assert_eq!(world.chain.usdc_of(world.owner_wallet).await?, cost(2));
-    eventually("the consumer has seen the claim", async || {
-        let channels = world.consumer.control().ask(endpoint::Channels).await?;
-        Ok(channels[0].claimed.0 == cost(2))
-    })
-    .await?;
+    eventually("the consumer has seen the claim", async || Ok(world.channel().await?.claimed.0 == cost(2)))
+        .await?;
 
     let _ = world.get("/ok").await?;
     eventually("the disagreement raises an alert", async || {
@@ -72,19 +68,13 @@ async fn an_owner_that_claims_more_than_any_call_explains_gets_no_further_promis
     let early = resume().await.err().context("it still holds the deposit")?;
     ensure!(early.to_string().contains("still holds a deposit"), "{early}");
     chain.close(row).await?;
-    eventually("the deposit is back", async || {
-        let channels = world.consumer.control().ask(endpoint::Channels).await?;
-        Ok(channels[0].state.is_closed())
-    })
-    .await?;
+    eventually("the deposit is back", async || Ok(world.channel().await?.state.is_closed())).await?;
     let next = world.get("/ok").await?;
     ensure!(next.problem() == "owner-distrusted", "being empty is no trust: {next:?}");
-    world.consumer.restart(Vec::new()).await?;
-    world.consumer.wait_until_ready().await?;
+    world.consumer.restart_until_ready(Vec::new()).await?;
     resume().await?;
     ensure!(resume().await.is_err(), "it is not stopped any more");
-    world.consumer.restart(Vec::new()).await?;
-    world.consumer.wait_until_ready().await?;
+    world.consumer.restart_until_ready(Vec::new()).await?;
     let again = resume().await.err().context("a restart stops it again")?;
     ensure!(again.to_string().contains("is not stopped"), "{again}");
     let answer = world.get("/ok").await?;

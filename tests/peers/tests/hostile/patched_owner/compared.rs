@@ -91,18 +91,18 @@ async fn books_are_compared_call_by_call_and_each_kind_of_difference_is_named() 
     ensure!(patched.code == 1, "differences are a failure: {patched:?}");
     let compared = patched.json()?["compared"].clone();
     for (name, word) in [
-        ("hidden", "its owner has no such call"),
-        ("dearer", "your receipt says 0.002 USDC, and its owner's books 0.004"),
-        ("failed", "your receipt says Answered, and its owner's books TimedOut"),
-        ("elsewhere", "your receipt names the channel"),
-        ("refused", "your books say that it cost nothing, and its owner charged 0.002"),
-        ("made up", "neither call nor adjustment is in your books"),
+        ("hidden", "the owner has no such call"),
+        ("dearer", "your receipt says 0.002 USDC, but the owner's ledger 0.004"),
+        ("failed", "your receipt says Answered, but the owner's ledger TimedOut"),
+        ("elsewhere", "your receipt has the channel"),
+        ("refused", "your ledger says that it was free, but the owner charged 0.002"),
+        ("made up", "your ledger has neither the call nor an adjustment"),
     ] {
         let told = told(&compared, name)?;
         ensure!(told.contains(word), "{name}: {told}");
     }
     ensure!(compared["differences_total"] == 6, "{compared:#}");
-    ensure!(patched.err.contains("books say something else: 6"), "{patched:?}");
+    ensure!(patched.err.contains("ledger differs from yours: 6"), "{patched:?}");
     // The channel's total is still the real owner's.
     ensure!(compared["spent_here"] == "0.01" && compared["earned_there"] == "0.01", "{compared:#}");
     Ok(())

@@ -26,8 +26,7 @@ async fn calls_that_were_under_way_in_a_crash_are_paid_once_however_their_owner_
     // Where its owner finds it again.
     let consumer_settings = on_a_fixed_port()?;
     let mut world = World::with(Setup { consumer_settings, ..Setup::default() }).await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     let (owner, _network) = Owner::replaces(&mut world, |_, _, _| None).await?;
     world.expect_differences(&["payee: ", "0.012 USDC paid, 0.002 earned"]);
     let calls = (0..CALLS).map(|n| with(world.body("GET", "/ok"), "call_id", format!("under way {n}")));

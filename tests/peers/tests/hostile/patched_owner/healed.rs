@@ -33,8 +33,7 @@ async fn is_stopped_with_an_alert(world: &World) -> Result<bool> {
 async fn a_late_charge_is_found_by_the_owners_total_and_a_total_that_no_call_explains_raises_an_alert()
 -> Result<()> {
     let mut world = World::start().await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     let (owner, _network) = Owner::replaces(&mut world, LOST_OR_REFUSED).await?;
     // The real owner did not serve the late call.
     world.expect_differences(&["payee: forgotten calls of", "0.004 USDC paid, 0.002 earned"]);
@@ -55,7 +54,7 @@ async fn a_late_charge_is_found_by_the_owners_total_and_a_total_that_no_call_exp
     eventually("the late charge is booked", async || Ok(spent(&world).await? == cost(2))).await?;
     let audit = world.consumer.control().ask(endpoint::Audit).await?;
     ensure!(audit.violations.is_empty() && audit.adjustments == 0, "{audit:?}");
-    ensure!(!is_stopped_with_an_alert(&world).await?, "the books agree again");
+    ensure!(!is_stopped_with_an_alert(&world).await?, "the ledgers agree again");
     let spending = world.consumer.control().ask(endpoint::Spending).await?;
     assert_eq!(spending.spent_today.0, cost(2));
 
@@ -83,14 +82,12 @@ const ALL_THAT_WAS_SIGNED: Books = |owner, books| {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_that_was_refused_is_not_paid_after_its_buyer_was_stopped_and_started() -> Result<()> {
     let mut world = World::start().await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     let (owner, _network) = Owner::replaces(&mut world, LOST_OR_REFUSED).await?;
     refused_for_too_little(&world, "refused").await?;
     owner.state.lock().books = Some(ALL_THAT_WAS_SIGNED);
     world.consumer.stop().await?;
-    world.consumer.restart(Vec::new()).await?;
-    world.consumer.wait_until_ready().await?;
+    world.consumer.restart_until_ready(Vec::new()).await?;
     eventually("the disagreement raises an alert", async || is_stopped_with_an_alert(&world).await).await?;
     assert_eq!(spent(&world).await?, PRICE, "it is not paid");
     let audit = world.consumer.control().ask(endpoint::Audit).await?;
@@ -104,8 +101,7 @@ async fn a_call_that_keeps_its_buyer_from_ending_until_that_is_killed_makes_no_c
     // Where its owner finds it again.
     let consumer_settings = on_a_fixed_port()?;
     let mut world = World::with(Setup { consumer_settings, ..Setup::default() }).await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     let (owner, _network) = Owner::replaces(&mut world, LOST_OR_REFUSED).await?;
     let state = || owner.state.lock();
     let held = async {
@@ -122,9 +118,7 @@ async fn a_call_that_keeps_its_buyer_from_ending_until_that_is_killed_makes_no_c
         Ok(())
     };
     tokio::select! { ended = held => ended, ended = ends => ended }?;
-    world.consumer.kill().await?;
-    world.consumer.restart(Vec::new()).await?;
-    world.consumer.wait_until_ready().await?;
+    world.consumer.restart_until_ready(Vec::new()).await?;
     eventually("the disagreement raises an alert", async || is_stopped_with_an_alert(&world).await).await?;
     assert_eq!(spent(&world).await?, PRICE, "nothing is put down to a crash");
     owner.tell();
@@ -139,8 +133,7 @@ async fn callers_of_an_owner_that_shows_its_books_slowly_wait_for_one_question()
     expect_served(&world.get("/ok").await?)?;
     // From then on the books are not compared any more but for a reason.
     tokio::time::sleep(COPY_LIFETIME).await;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     let (owner, _network) = Owner::replaces(&mut world, LOST_OR_REFUSED).await?;
     let state = || owner.state.lock();
     state().is_slow = true;
@@ -155,8 +148,7 @@ async fn callers_of_an_owner_that_shows_its_books_slowly_wait_for_one_question()
     // After a start nothing is promised before the books were seen.
     state().is_slow = true;
     world.consumer.stop().await?;
-    world.consumer.restart(Vec::new()).await?;
-    world.consumer.wait_until_ready().await?;
+    world.consumer.restart_until_ready(Vec::new()).await?;
     try_join_all(together.iter().map(|id| refused_for_too_little(&world, id))).await?;
     let asked = state().times_asked - 2;
     ensure!(asked <= together.len() / 2, "{asked} questions");
@@ -169,8 +161,7 @@ async fn an_owner_that_is_slow_to_show_its_books_holds_up_no_caller_beyond_its_t
     // Where its owner finds it again.
     let consumer_settings = on_a_fixed_port()?;
     let mut world = World::with(Setup { consumer_settings, ..Setup::default() }).await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     let (owner, _network) = Owner::replaces(&mut world, LOST_OR_REFUSED).await?;
     let asked = {
         let mut state = owner.state.lock();
@@ -186,7 +177,7 @@ async fn an_owner_that_is_slow_to_show_its_books_holds_up_no_caller_beyond_its_t
     let waited = begun.elapsed();
     expect_free("its time is over", &told, 502, "owner-unreachable")?;
     ensure!(
-        told.json()["detail"].as_str().is_some_and(|why| why.contains("slow to show its books")),
+        told.json()["detail"].as_str().is_some_and(|why| why.contains("slow to show its ledger")),
         "{told:?}"
     );
     ensure!(waited < Duration::from_secs(8), "it waited for {waited:?}");
@@ -207,8 +198,7 @@ async fn an_owner_that_accuses_itself_by_turns_is_left_when_it_lasts_and_looked_
     expect_served(&world.get("/ok").await?)?;
     // From then on the books are not compared any more but for a reason.
     tokio::time::sleep(COPY_LIFETIME).await;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     let (owner, _network) = Owner::replaces(&mut world, LOST_OR_REFUSED).await?;
     owner.state.lock().books = Some(BY_TURNS);
     let begun = Instant::now();
@@ -220,16 +210,13 @@ async fn an_owner_that_accuses_itself_by_turns_is_left_when_it_lasts_and_looked_
         let told = world.get("/ok").await?;
         ensure!(told.problem() == "owner-unreachable", "{told:?}");
         let told = String::from_utf8_lossy(&told.body).into_owned();
-        ensure!(told.contains("before its books of the channel agree with yours"), "{told}");
+        ensure!(told.contains("until its ledger agrees with yours"), "{told}");
         Ok(told.contains("the owner's node refuses it (busy): later"))
     })
     .await?;
     let asked = owner.state.lock().times_asked;
     ensure!(asked >= 10, "the calls asked {asked} times for its books");
-    let state = async || -> Result<ChannelState> {
-        let channels = world.consumer.control().ask(endpoint::Channels).await?;
-        Ok(channels.first().context("the payer has a channel")?.state)
-    };
+    let state = async || -> Result<ChannelState> { Ok(world.channel().await?.state) };
     ensure!(state().await? == ChannelState::Open, "not at once");
     while state().await? == ChannelState::Open {
         ensure!(begun.elapsed() < Duration::from_secs(240), "it is never left");

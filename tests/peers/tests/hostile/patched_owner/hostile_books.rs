@@ -49,12 +49,12 @@ async fn an_owner_that_tells_no_books_is_named_and_waited_for_no_longer_than_it_
                 let id = after(asked.after);
                 Some(page(vec![record(state, id, Usdc::ZERO)], Some(id)))
             },
-            "go on and on",
+            "many pages that are not full",
         ),
         (
             "empty pages without end",
             |_, asked| Some(page(Vec::new(), Some(after(asked.after)))),
-            "go on and on",
+            "many pages that are not full",
         ),
         (
             "the same page again",
@@ -115,7 +115,8 @@ async fn calls_that_are_made_up_or_kept_back_are_counted_and_named() -> Result<(
     let compared = ran.json()?["compared"].clone();
     ensure!(ran.code == 1 && compared["differences_total"] == 384, "{ran:?}");
     let lines = compared["differences"].as_array().context("a list")?;
-    let unknown = lines.iter().filter(|line| line.as_str().unwrap_or_default().contains("neither call nor"));
+    let unknown =
+        lines.iter().filter(|line| line.as_str().unwrap_or_default().contains("neither the call nor"));
     ensure!(unknown.count() == 384 && compared["calls"] == 385, "{compared:#}");
 
     lie(forgets_all);
@@ -129,7 +130,7 @@ async fn calls_that_are_made_up_or_kept_back_are_counted_and_named() -> Result<(
     let compared = ran.json()?["compared"].clone();
     ensure!(ran.code == 1 && compared["differences_total"] == 1 && compared["not_kept"] == 0, "{ran:?}");
     let told = compared["differences"][0].as_str().unwrap_or_default();
-    ensure!(told.contains("its owner has no such call"), "{told}");
+    ensure!(told.contains("the owner has no such call"), "{told}");
     Ok(())
 }
 
@@ -146,12 +147,12 @@ async fn what_a_channel_comes_to_is_compared_with_its_proof() -> Result<()> {
         (
             "it earned more",
             |_, told| Some(CallReply::Channel(ChannelSync { spent: cost(2), ..told })),
-            "M4: your calls and adjustments come to 0.002 USDC, and its owner's charges to 0.004",
+            "M4: your calls and adjustments add up to 0.002 USDC, but the owner's charges to 0.004",
         ),
         (
             "it earned less",
             |_, told| Some(CallReply::Channel(ChannelSync { spent: Usdc::ZERO, ..told })),
-            "M4: your calls and adjustments come to 0.002 USDC, and its owner's charges to 0",
+            "M4: your calls and adjustments add up to 0.002 USDC, but the owner's charges to 0",
         ),
         (
             "a promise that the owner signed itself",
@@ -173,7 +174,7 @@ async fn what_a_channel_comes_to_is_compared_with_its_proof() -> Result<()> {
         (
             "no channel",
             |_, _| Some(CallReply::Refused(Refusal::new(RefusalCode::UnknownChannel, "which?"))),
-            "has no books of it",
+            "has no record of this channel",
         ),
     ];
     for (what, books, word) in lies {

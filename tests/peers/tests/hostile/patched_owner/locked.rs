@@ -13,15 +13,13 @@ use super::*;
 const IDLE_AND_UNANSWERED_SECS: u64 = 8 * 24 * 3_600;
 
 async fn state(world: &World) -> Result<ChannelState> {
-    let channels = world.consumer.control().ask(endpoint::Channels).await?;
-    Ok(channels[0].state)
+    Ok(world.channel().await?.state)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_that_stays_undecided_does_not_lock_the_deposit() -> Result<()> {
     let mut world = World::start().await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     let nothing: Answers = |_, _, _| None;
     let (_owner, _network) = Owner::replaces(&mut world, nothing).await?;
     let answer = world.get("/ok").await?;
@@ -63,8 +61,7 @@ async fn a_call_that_stays_undecided_does_not_lock_the_deposit() -> Result<()> {
 async fn a_stopped_channel_asks_the_chain_until_that_has_its_request() -> Result<()> {
     let consumer_settings = setting("settlement.interval_secs", "1");
     let mut world = World::with(Setup { consumer_settings, ..Setup::default() }).await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     let served_before_it_came: Answers = |owner, request, _| Some(owner.receipt(request));
     let (_owner, _network) = Owner::replaces(&mut world, served_before_it_came).await?;
     let url = world.chain.rpc_url();
@@ -92,8 +89,7 @@ async fn a_stopped_channel_asks_the_chain_until_that_has_its_request() -> Result
 async fn a_signed_close_that_closes_nothing_is_no_answer_and_the_chain_is_asked() -> Result<()> {
     for what in ["another round", "another deposit", "it is over", "more than is owed"] {
         let mut world = World::start().await?;
-        expect_served(&world.get("/ok").await?)?;
-        world.wait_until_decided().await?;
+        world.buy(1).await?;
         let no_call: Answers = |_, _, _| None;
         let (owner, _network) = Owner::replaces(&mut world, no_call).await?;
         let channels = world.consumer.control().ask(endpoint::Channels).await?;
@@ -123,8 +119,7 @@ async fn a_signed_close_that_closes_nothing_is_no_answer_and_the_chain_is_asked(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_owner_that_asks_to_wait_with_a_close_has_no_deposit_locked_by_the_chain() -> Result<()> {
     let mut world = World::start().await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     // It signs no close, and is busy.
     let (owner, _network) = Owner::replaces(&mut world, |_, _, _| None).await?;
     let id = owner.channel.id.to_string();
@@ -140,8 +135,7 @@ async fn an_owner_that_asks_to_wait_with_a_close_has_no_deposit_locked_by_the_ch
 async fn an_owner_that_promises_to_close_whenever_it_is_asked_is_believed_for_one_term() -> Result<()> {
     let patience = [setting("settlement.close_promise_secs", "5"), setting("settlement.interval_secs", "1")];
     let mut world = World::with(Setup { consumer_settings: patience.concat(), ..Setup::default() }).await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     let (owner, _network) = Owner::replaces(&mut world, |_, _, _| None).await?;
     owner.state.lock().promises = true;
     let id = owner.channel.id;
@@ -160,17 +154,12 @@ async fn an_owner_that_promises_to_close_whenever_it_is_asked_is_believed_for_on
 async fn no_signed_close_takes_what_an_endpoint_alone_says_was_paid() -> Result<()> {
     let liar = Liar::start().await?;
     let mut world = World::with(Setup { consumer_endpoint: Some(liar.clone()), ..Setup::default() }).await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     let (owner, _network) = Owner::replaces(&mut world, |_, _, _| None).await?;
-    let the_channel = async || {
-        let channels = world.consumer.control().ask(endpoint::Channels).await?;
-        channels.into_iter().next().context("a channel")
-    };
-    let Channel { id, deposited, .. } = the_channel().await?;
+    let Channel { id, deposited, .. } = world.channel().await?;
     let paid = deposited.0.saturating_sub(PRICE);
     liar.lie(move |[deposited, _, close, round]| [deposited, u128::from(paid.micros()), close, round]);
-    eventually("the lie is known", async || Ok(the_channel().await?.claimed.0 == paid)).await?;
+    eventually("the lie is known", async || Ok(world.channel().await?.claimed.0 == paid)).await?;
     let (amount, deadline_secs) = (paid, u64::from(u32::MAX));
     let consent = CloseConsent { channel: id.0, amount, deposited: deposited.0, round: 0, deadline_secs };
     owner.state.lock().consent = Some(consent);

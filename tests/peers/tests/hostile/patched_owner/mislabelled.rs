@@ -58,8 +58,7 @@ fn charged_failure(owner: &Owner, request: &CallRequest, _: usize) -> Option<Cal
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failure_that_calls_itself_an_answer_is_found_out_at_once() -> Result<()> {
     let mut world = World::start().await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     let (owner, _network) = Owner::replaces(&mut world, charged_failure).await?;
     let first = world.get("/status/404").await?;
     ensure!(first.problem() == "bad-answer" && first.status == 502, "{first:?}");
@@ -80,8 +79,7 @@ fn cheaper_again(owner: &Owner, request: &CallRequest, copies: usize) -> Option<
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_that_is_given_again_for_another_sum_is_not_handed_on() -> Result<()> {
     let mut world = World::start().await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     let (_owner, _network) = Owner::replaces(&mut world, cheaper_again).await?;
     // The real owner did not serve it.
     world.expect_differences(&["payee: forgotten calls of", "0.004 USDC paid, 0.002 earned"]);
@@ -98,8 +96,7 @@ async fn an_answer_that_is_given_again_for_another_sum_is_not_handed_on() -> Res
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failure_that_is_free_is_not_charged_because_its_owner_tells_it_late() -> Result<()> {
     let mut world = World::start().await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     let (owner, _network) = Owner::replaces(&mut world, |_, _, _| None).await?;
     let call = with(world.body("GET", "/ok"), "call_id", "late");
     let first = world.call(&call).await?;
@@ -125,8 +122,7 @@ fn receipt_alone(owner: &Owner, request: &CallRequest, copies: usize) -> Option<
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_owner_that_charges_calls_and_keeps_their_answers_is_flagged() -> Result<()> {
     let mut world = World::start().await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     let (_owner, _network) = Owner::replaces(&mut world, receipt_alone).await?;
     // The real owner served none of them.
     world.expect_differences(&["payee: forgotten calls of", "0.022 USDC paid, 0.002 earned"]);

@@ -68,8 +68,7 @@ async fn known_offer(world: &World, network: &NetworkHandle) -> Result<Verified<
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_service_that_an_owner_retires_with_its_refusal_is_told_as_retired() -> Result<()> {
     let mut world = World::start().await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     let (owner, _network) = offering(&mut world, |before| Listing { tombstone: true, ..before }).await?;
 
     for _ in 0..2 {
@@ -102,8 +101,7 @@ async fn a_first_call_does_not_accept_that_failures_are_charged_when_its_refusal
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_offer_that_many_refusals_bring_is_asked_for_once() -> Result<()> {
     let mut world = World::start().await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     let (owner, network) = Owner::replaces(&mut world, refused_with_offer).await?;
     let consumer = world.consumer_wallet;
 
@@ -141,8 +139,7 @@ async fn an_offer_that_many_refusals_bring_is_asked_for_once() -> Result<()> {
 async fn a_changed_offer_that_an_owner_does_not_bring_is_told_as_changed_and_not_as_unreachable() -> Result<()>
 {
     let mut world = World::start().await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     let without_offer: Answers =
         |_, _, _| Some(CallReply::Refused(Refusal::new(RefusalCode::PriceChanged, "it is dearer now")));
     let (_owner, _network) = Owner::replaces(&mut world, without_offer).await?;

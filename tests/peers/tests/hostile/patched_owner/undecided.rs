@@ -53,11 +53,6 @@ async fn alert(world: &World) -> Result<Option<Alert>> {
     Ok(alerts.into_iter().find(|alert| alert.kind == AlertKind::CallsUndecided))
 }
 
-async fn the_channel(world: &World) -> Result<Channel> {
-    let channels = world.consumer.control().ask(endpoint::Channels).await?;
-    channels.into_iter().next().context("a channel")
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_owner_that_tells_no_end_gets_vouchers_up_to_a_limit_and_no_deposit_until_it_tells() -> Result<()>
 {
@@ -65,7 +60,7 @@ async fn an_owner_that_tells_no_end_gets_vouchers_up_to_a_limit_and_no_deposit_u
     // The real owner served none of it, and sees the claim of this one.
     world.expect_differences(&["payee: forgotten calls of", "0.024 USDC paid, "]);
     let calls = || owner.state.lock().calls.len() as u64;
-    let deposited = the_channel(&world).await?.deposited.0;
+    let deposited = world.channel().await?.deposited.0;
     assert_eq!(deposited, cost(20));
     leave_open(&world, AT_ONCE).await?;
     // From here on the channel would be topped up.
@@ -79,7 +74,7 @@ async fn an_owner_that_tells_no_end_gets_vouchers_up_to_a_limit_and_no_deposit_u
         ensure!(!refused.header("retry-after").is_empty(), "{refused:?}");
     }
     assert_eq!(calls(), CALLS_MAX);
-    assert_eq!(the_channel(&world).await?.deposited.0, deposited);
+    assert_eq!(world.channel().await?.deposited.0, deposited);
     let told = alert(&world).await?.context("no alert")?;
     let owner_is_named = told.subject == world.owner_wallet.to_string();
     ensure!(owner_is_named && told.severity == AlertSeverity::Warning, "{told:?}");
@@ -110,11 +105,8 @@ async fn an_owner_that_tells_no_end_gets_vouchers_up_to_a_limit_and_no_deposit_u
     owner.tell();
     world.wait_until_decided().await?;
     eventually("calls go on", async || Ok(world.get("/ok").await?.status.is_success())).await?;
-    eventually(
-        "its channel is filled again",
-        async || Ok(the_channel(&world).await?.deposited.0 > deposited),
-    )
-    .await?;
+    eventually("its channel is filled again", async || Ok(world.channel().await?.deposited.0 > deposited))
+        .await?;
     ensure!(alert(&world).await?.is_none(), "it has told");
     let audit = world.consumer.control().ask(endpoint::Audit).await?;
     ensure!(audit.violations.is_empty(), "{:?}", audit.violations);
@@ -128,8 +120,7 @@ async fn undecided_calls_count_over_a_restart_and_one_is_tried_then() -> Result<
     leave_open(&world, CALLS_MAX).await?;
     expect_free("beyond the limit", &world.get("/ok").await?, 503, "calls-undecided")?;
     world.consumer.stop().await?;
-    world.consumer.restart(Vec::new()).await?;
-    world.consumer.wait_until_ready().await?;
+    world.consumer.restart_until_ready(Vec::new()).await?;
     eventually("they count again", async || Ok(alert(&world).await?.is_some())).await?;
     let calls = || owner.state.lock().calls.len() as u64;
     assert_eq!(calls(), CALLS_MAX);

@@ -54,9 +54,8 @@ async fn a_thousand_free_requests_to_close_cost_the_owner_no_gas() -> Result<()>
 
     // What was signed away is not served, over a power cut too.
     payer.refused("signed away", payer.request("late", PRICE), RefusalCode::ChannelClosing).await?;
-    world.owner.kill().await?;
-    world.owner.restart(Vec::new()).await?;
-    world.owner.wait_until_ready().await?;
+    world.owner.restart_until_ready(Vec::new()).await?;
+    payer.until_known(payer.config, cost(10)).await?;
     payer.refused("after a restart", payer.request("later", PRICE), RefusalCode::ChannelClosing).await?;
     payer.bring(payer.config, closes[0]).await?;
     assert_eq!(world.chain.usdc_of(payer.key.address()).await?, FUNDS, "all of it is back");
@@ -81,13 +80,14 @@ async fn an_owner_that_dies_before_it_signs_a_close_serves_nothing_on_what_it_gi
     let payer = Payer::join(&world, 0x68, cost(10)).await?;
     world.owner.restart(vec![("FARTHING_KILL_AT".to_owned(), "owner.after_sign_away".to_owned())]).await?;
     world.owner.wait_until_ready().await?;
+    payer.until_known(payer.config, cost(10)).await?;
     payer.served(payer.request("paid", PRICE)).await?;
     tokio::select! {
         ended = world.owner.wait_until_ended() => ended?,
         close = payer.ask_to_close(payer.channel) => bail!("the owner lives: {close:?}"),
     }
-    world.owner.restart(Vec::new()).await?;
-    world.owner.wait_until_ready().await?;
+    world.owner.restart_until_ready(Vec::new()).await?;
+    payer.until_known(payer.config, cost(10)).await?;
     payer.refused("signed away", payer.request("late", cost(2)), RefusalCode::ChannelClosing).await?;
     let close = payer.ask_to_close(payer.channel).await?.context("it gives another answer now")?;
     payer.bring(payer.config, close).await?;
@@ -147,12 +147,10 @@ async fn a_signed_close_whose_block_is_taken_back_still_counts() -> Result<()> {
 #[tokio::test]
 async fn an_owner_closes_what_pays_for_its_gas_and_its_payer_brings_what_does_not() -> Result<()> {
     let world = World::start().await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     let before = gas_of_the_owner(&world).await?;
     let close = async || -> Result<ChannelState> {
-        let channels = world.consumer.control().ask(endpoint::Channels).await?;
-        let at = endpoint::CloseChannel.of(channels[0].id);
+        let at = endpoint::CloseChannel.of(world.channel().await?.id);
         Ok(world.consumer.control().ask(at).await?.state)
     };
     // 84,000 gas at a gwei are 25 cents of a dollar, for a call of a fifth of a cent.
@@ -168,8 +166,7 @@ async fn an_owner_closes_what_pays_for_its_gas_and_its_payer_brings_what_does_no
     let state = close().await?;
     ensure!(state == ChannelState::ClosePromised, "{state:?}");
     eventually("the owner closes", async || Ok(gas_of_the_owner(&world).await?.0 > before.0)).await?;
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
-    Ok(())
+    world.settle_for(cost(2)).await
 }
 
 /// The time that a call is told to wait for a signed close.
@@ -184,8 +181,7 @@ async fn after_a_close_that_its_owner_signed_no_deposit_is_made_before_that_clos
     let often = setting("settlement.interval_secs", "1");
     let (owner_settings, consumer_settings) = (posing_as_public(), [posing_as_public(), often].concat());
     let mut world = World::with(Setup { owner_settings, consumer_settings, ..Setup::default() }).await?;
-    expect_served(&world.get("/ok").await?)?;
-    world.wait_until_decided().await?;
+    world.buy(1).await?;
     let consumer = world.consumer.control();
     let id = consumer.ask(endpoint::Channels).await?[0].id;
     let state = consumer.ask(endpoint::CloseChannel.of(id)).await?.state;
@@ -210,8 +206,7 @@ async fn after_a_close_that_its_owner_signed_no_deposit_is_made_before_that_clos
     rpc::call(&world.chain.rpc_url(), "anvil_mine", json!(["0x28"])).await?;
     eventually("some of the wait is over", async || Ok(told_to_wait_secs(&world).await? < 176)).await?;
     world.consumer.stop().await?;
-    world.consumer.restart(Vec::new()).await?;
-    world.consumer.wait_until_ready().await?;
+    world.consumer.restart_until_ready(Vec::new()).await?;
     world.wait_until_met().await?;
     let wait_secs = told_to_wait_secs(&world).await?;
     ensure!(wait_secs < 177, "{wait_secs} s after the restart");
@@ -225,17 +220,14 @@ async fn a_node_that_dies_while_it_brings_a_signed_close_brings_it_and_deposits_
         let often = setting("settlement.interval_secs", "1");
         let (owner_settings, consumer_settings) = (posing_as_public(), [posing_as_public(), often].concat());
         let mut world = World::with(Setup { owner_settings, consumer_settings, ..Setup::default() }).await?;
-        expect_served(&world.get("/ok").await?)?;
-        world.wait_until_decided().await?;
-        world.consumer.restart(vec![("FARTHING_KILL_AT".to_owned(), point.to_owned())]).await?;
-        world.consumer.wait_until_ready().await?;
+        world.buy(1).await?;
+        world.consumer.restart_until_ready(vec![("FARTHING_KILL_AT".to_owned(), point.to_owned())]).await?;
         world.wait_until_met().await?;
         let id = world.consumer.control().ask(endpoint::Channels).await?[0].id;
         let closed = world.consumer.control().ask(endpoint::CloseChannel.of(id)).await;
         ensure!(closed.is_err(), "{point}: its node lives: {closed:?}");
         world.consumer.wait_until_ended().await?;
-        world.consumer.restart(Vec::new()).await?;
-        world.consumer.wait_until_ready().await?;
+        world.consumer.restart_until_ready(Vec::new()).await?;
         world.wait_until_met().await?;
 
         let wait_secs = told_to_wait_secs(&world).await.context(point)?;

@@ -15,8 +15,7 @@ async fn a_channel_that_was_served_before_keeps_to_what_the_owner_lists_now() ->
     payer.served(payer.request("before", cost(1))).await?;
     world.owner.stop().await?;
     let least = ("FARTHING_SETTLEMENT__CHANNEL_MIN".to_owned(), cost(20).to_string());
-    world.owner.restart(vec![least]).await?;
-    world.owner.wait_until_ready().await?;
+    world.owner.restart_until_ready(vec![least]).await?;
 
     let mut listing_version = 0;
     eventually("the listing tells it", async || {

@@ -103,8 +103,7 @@ async fn one_charge_buys_one_further_execution_and_none_after_a_restart() -> Res
     // A restart forgets the answers that were kept in memory, and no right that was used up.
     for is_first in [true, false] {
         world.owner.stop().await?;
-        world.owner.restart(Vec::new()).await?;
-        world.owner.wait_until_ready().await?;
+        world.owner.restart_until_ready(Vec::new()).await?;
         payer.receipt(large("large", 3)).await?;
         let small = payer.request("small", cost(1));
         let other = CallRequest { path: "/status/200".to_owned(), ..small.clone() };
@@ -153,8 +152,7 @@ async fn what_became_of_a_call_with_effects_is_told_with_its_answer_after_a_rest
     let bought = payer.served(post.clone()).await?;
     ensure!(bought.body_bytes > 0, "{bought:?}");
     world.owner.stop().await?;
-    world.owner.restart(Vec::new()).await?;
-    world.owner.wait_until_ready().await?;
+    world.owner.restart_until_ready(Vec::new()).await?;
     match payer.ask(CallMessage::Status(post.call_id)).await? {
         Reply::Served(told) => {
             assert_eq!((told.receipt, told.body_bytes), (bought.receipt, bought.body_bytes));

@@ -108,8 +108,10 @@ async fn a_close_that_fails_keeps_back_no_other() -> Result<()> {
     let salt = hex::encode(configs[0].salt);
     let instead = Instead::refusal(vec!["eth_estimateGas".to_owned(), salt]);
     let endpoint = endpoint_with(world.chain.rpc_url(), instead).await?;
-    world.owner.restart(vec![("FARTHING_CHAIN__RPC_URLS".to_owned(), endpoint)]).await?;
-    world.owner.wait_until_ready().await?;
+    world.owner.restart_until_ready(vec![("FARTHING_CHAIN__RPC_URLS".to_owned(), endpoint)]).await?;
+    for config in &configs {
+        payer.until_known(*config, cost(10)).await?;
+    }
     let is_closed = async |world: &World, config: &ChannelConfig| -> Result<bool> {
         let id = config.id(&payer.chain.domain());
         let channels = world.owner.control().ask(endpoint::Channels).await?;
@@ -150,8 +152,8 @@ async fn claims_while_events_are(instead: Instead) -> Result<()> {
     let mut world = World::with(setup).await?;
     let payer = Payer::join(&world, 0x5f, cost(10)).await?;
     let endpoint = endpoint_with(world.chain.rpc_url(), instead).await?;
-    world.owner.restart(vec![("FARTHING_CHAIN__RPC_URLS".to_owned(), endpoint)]).await?;
-    world.owner.wait_until_ready().await?;
+    world.owner.restart_until_ready(vec![("FARTHING_CHAIN__RPC_URLS".to_owned(), endpoint)]).await?;
+    payer.until_known(payer.config, cost(10)).await?;
     for calls in 1..=3 {
         payer.served(payer.request(&format!("{calls}"), cost(calls))).await?;
         eventually("it is claimed", async || {
@@ -199,6 +201,5 @@ async fn buys_while_events_are(answer: Bytes) -> Result<()> {
         ensure!(*deposited.get_or_insert(paid_in) == paid_in, "{paid_in} after the restart, {deposited:?}");
     }
     assert_eq!(world.upstream.hits(), 2 * CALLS);
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(2 * CALLS));
-    Ok(())
+    world.settle_for(cost(2 * CALLS)).await
 }

@@ -1,16 +1,17 @@
 //! What a payer gets from an owner whose books are older than what the chain has paid out.
 
+use std::path::Path;
+
 use farthing_control::endpoint;
 use farthing_protocol::{books::Shown, call::ChannelSync};
-use farthing_tests::calls::{back_up, on_a_fixed_port, restore_owner};
+use farthing_tests::calls::{back_up, restore_owner};
 
 use super::*;
 
 #[tokio::test]
 async fn an_owner_restored_from_a_backup_gives_nothing_away_and_claims_what_it_serves() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let owner_settings = on_a_fixed_port()?;
-    let mut world = World::with(Setup { owner_settings: owner_settings.clone(), ..Setup::default() }).await?;
+    let mut world = World::with(fixed_owner()?).await?;
     let mut payer = Payer::join(&world, 0x63, cost(10)).await?;
 
     payer.served(payer.request("1", cost(1))).await?;
@@ -20,7 +21,7 @@ async fn an_owner_restored_from_a_backup_gives_nothing_away_and_claims_what_it_s
     }
     let settled = world.owner.control().ask(endpoint::Settle).await?;
     assert_eq!(settled.claimed.0, cost(4));
-    restore_owner(&mut world, folder.path(), owner_settings).await?;
+    restore_owner(&mut world, folder.path()).await?;
     payer.looks_again(&world).await?;
 
     // What was paid out already buys nothing, neither at once nor later.
@@ -72,8 +73,7 @@ impl Payer {
 #[tokio::test]
 async fn a_restored_owner_takes_its_own_word_alone_and_serves_nothing_before_it_is_shown() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let owner_settings = on_a_fixed_port()?;
-    let mut world = World::with(Setup { owner_settings: owner_settings.clone(), ..Setup::default() }).await?;
+    let mut world = World::with(fixed_owner()?).await?;
     let mut payer = Payer::join(&world, 0x64, cost(10)).await?;
     let mut words = Vec::new();
     for n in 1..=4 {
@@ -82,7 +82,7 @@ async fn a_restored_owner_takes_its_own_word_alone_and_serves_nothing_before_it_
             back_up(&world.owner, folder.path()).await?;
         }
     }
-    restore_owner(&mut world, folder.path(), owner_settings).await?;
+    restore_owner(&mut world, folder.path()).await?;
     payer.looks_again(&world).await?;
 
     // A payer that names what it holds is not served; one that keeps it to itself is, for less than it owes.
@@ -150,16 +150,21 @@ async fn a_restored_owner_takes_its_own_word_alone_and_serves_nothing_before_it_
     expect_paid(&world, 5).await
 }
 
+/// A payer with two calls, the answer to the second, and an owner that was restored from before that one and runs in `folder`.
+async fn restored_below_the_second_call(payer: u8, folder: &Path) -> Result<(World, Payer, CallResponse)> {
+    let mut world = World::with(fixed_owner()?).await?;
+    let payer = Payer::join(&world, payer, cost(10)).await?;
+    payer.served(payer.request("1", cost(1))).await?;
+    back_up(&world.owner, folder).await?;
+    let last = payer.served(payer.request("2", cost(2))).await?;
+    restore_owner(&mut world, folder).await?;
+    Ok((world, payer, last))
+}
+
 #[tokio::test]
 async fn a_restored_owner_that_is_shown_its_word_with_a_close_is_paid_for_what_it_lost() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let owner_settings = on_a_fixed_port()?;
-    let mut world = World::with(Setup { owner_settings: owner_settings.clone(), ..Setup::default() }).await?;
-    let payer = Payer::join(&world, 0x65, cost(10)).await?;
-    payer.served(payer.request("1", cost(1))).await?;
-    back_up(&world.owner, folder.path()).await?;
-    let last = payer.served(payer.request("2", cost(2))).await?;
-    restore_owner(&mut world, folder.path(), owner_settings).await?;
+    let (world, payer, last) = restored_below_the_second_call(0x65, folder.path()).await?;
     let shown = Shown {
         receipt: last.receipt,
         receipt_signature: last.signature,
@@ -181,13 +186,7 @@ async fn a_restored_owner_that_is_shown_its_word_with_a_close_is_paid_for_what_i
 #[tokio::test]
 async fn an_owner_that_cannot_look_at_its_word_now_ends_no_channel_below_it() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let owner_settings = on_a_fixed_port()?;
-    let mut world = World::with(Setup { owner_settings: owner_settings.clone(), ..Setup::default() }).await?;
-    let payer = Payer::join(&world, 0x66, cost(10)).await?;
-    payer.served(payer.request("1", cost(1))).await?;
-    back_up(&world.owner, folder.path()).await?;
-    let last = payer.served(payer.request("2", cost(2))).await?;
-    restore_owner(&mut world, folder.path(), owner_settings).await?;
+    let (_world, payer, last) = restored_below_the_second_call(0x66, folder.path()).await?;
     let shown = |promised| Shown {
         receipt: last.receipt,
         receipt_signature: last.signature,

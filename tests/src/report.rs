@@ -1,4 +1,4 @@
-//! What a simulation found: tables for people, JSON for programs.
+//! What a measurement found: tables for people, JSON for programs.
 
 use std::{
     fmt::Display,
@@ -66,6 +66,11 @@ impl Table {
 
 fn shown(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
+}
+
+/// Says in one line whether a promise holds, with the figures in it.
+pub fn print_promise(promise: impl Display, holds: bool) {
+    println!("\n  {}: {promise}", if holds { "holds" } else { "does not hold" });
 }
 
 /// Puts a section into the report at `path`, beside those of other runs.

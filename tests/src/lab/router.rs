@@ -80,6 +80,30 @@ pub fn rules_by_address(wan: &str, host: Ipv4Addr) -> String {
     )
 }
 
+/// What has a router with [`rules_by_address`] forget whom the host wrote to.
+pub fn forgetting_addresses() -> String {
+    ["tcp", "udp"].map(|transport| format!("flush set ip cone {transport}_written_to\n")).concat()
+}
+
+/// Rules of a provider that gives one address to all its customers: what comes from `customer`, at the interface `port`, goes
+/// out as from `shared`, and nothing comes in but answers.
+pub fn rules_of_provider(port: &str, customer: Ipv4Addr, shared: Ipv4Addr) -> String {
+    format!(
+        "table ip provider {{\n\
+         chain post {{ type nat hook postrouting priority 100\n\
+         ip saddr {customer} oifname != {port} snat to {shared}\n}}\n\
+         chain input {{ type filter hook input priority 0\nip daddr {shared} ct state new drop\n}}\n}}\n"
+    )
+}
+
+/// Rules of a router with the internet at `wan` that translates nothing of IPv6, and lets in answers alone.
+pub fn firewall_of_ipv6(wan: &str) -> String {
+    format!(
+        "table ip6 wall {{ chain forward {{ type filter hook forward priority 0; policy drop\n\
+         ct state established,related accept\niifname != {wan} accept\n}}\n}}\n"
+    )
+}
+
 #[test]
 fn a_router_forwards_what_it_is_told_and_nothing_else() {
     let host = Ipv4Addr::new(192, 168, 10, 2);

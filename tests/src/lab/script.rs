@@ -7,9 +7,9 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use farthing_tests::tell::tell;
 
 use super::commands::command_in;
+use crate::tell::tell;
 
 #[derive(Debug)]
 pub struct Script(Child);
@@ -52,7 +52,7 @@ impl Drop for Script {
 
 /// Where a script of this folder lies.
 pub fn path(name: &str) -> Result<String> {
-    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/nat/lab").join(name);
+    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/lab").join(name);
     Ok(script.to_str().context("the repository's path is not text")?.to_owned())
 }
 

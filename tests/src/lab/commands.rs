@@ -61,9 +61,17 @@ pub fn command_in(namespace: &str) -> Vec<String> {
 /// # Errors
 /// As [`run`].
 pub fn run_in(namespace: &str, words: &[&str], input: &str) -> Result<()> {
+    output_in(namespace, words, input).map(drop)
+}
+
+/// The same, with its standard output.
+///
+/// # Errors
+/// As [`run`].
+pub fn output_in(namespace: &str, words: &[&str], input: &str) -> Result<String> {
     let launcher = command_in(namespace);
     let words: Vec<&str> = launcher.iter().map(String::as_str).chain(words.iter().copied()).collect();
-    run(&words, input)
+    output(&words, input)
 }
 
 /// Runs a command to its end, with `input` on its standard input.

@@ -2,32 +2,39 @@
 
 use std::{
     collections::BTreeMap,
-    net::{Ipv4Addr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail, ensure};
 use farthing_control::{
     RawAnswer, endpoint,
-    types::{Api, Audit, CallRequest, Channel, Charge, HEADER_CHARGED, Text},
+    types::{Api, Audit, CallRequest, Channel, Charge, HEADER_CHARGED, PingRequest, Reach, Text},
 };
 use farthing_protocol::{Address, Usdc, call::Method};
 use farthing_testnet::{LocalChain, NodeOptions, NodeProcess, anvil::Anvil};
-use farthing_tests::{
+use futures::future::try_join_all;
+
+use crate::{
+    agreement,
+    dht::Dht,
+    lab::{
+        HomeRouter, Lab, Place,
+        line::{Line, LongLine},
+        router::PORT,
+        script::Script,
+    },
     portal::Portal,
     tell::tell,
     upstream::Upstream,
     world::{PRICE, service_file},
 };
-use futures::future::try_join_all;
-
-use crate::lab::{Lab, Place, line::Line, router::PORT, script::Script};
 
 /// Nodes that all others begin with. Three, because three peers are asked whether a port is open.
 const BOOTS: [Place; 3] = [Place::Boot(1), Place::Boot(2), Place::Boot(3)];
 /// Where nodes inside reach the chain, and the owner its own server.
-const CHAIN_PORT: u16 = 8545;
-const UPSTREAM: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
+pub const CHAIN_PORT: u16 = 8545;
+const UPSTREAM: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 const FUNDS: Usdc = Usdc::from_micros(5_000_000);
 /// The longest that anything may take when nothing else is said.
 pub const PATIENCE: Duration = Duration::from_secs(150);
@@ -40,7 +47,11 @@ pub struct Market {
     pub upstream: Upstream,
     api: Api,
     owner_wallet: Address,
-    _boots: Vec<NodeProcess>,
+    home: HomeRouter,
+    /// Where nodes listen.
+    anywhere: IpAddr,
+    boots: Vec<NodeProcess>,
+    _dht: Vec<Dht>,
     _portals: [Portal; 2],
     chain: LocalChain,
     _line: Option<Line>,
@@ -65,12 +76,14 @@ pub struct Setup {
     /// Of everybody.
     pub all: Vec<(&'static str, String)>,
     pub consumers: Vec<Place>,
-    /// Delay in milliseconds and loss in percent of the line to [`Place::Far`], for consumers there.
-    pub line: Option<(u32, u32)>,
+    /// Nothing arrives at [`Place::Far`] without one.
+    pub line: Option<LongLine>,
     /// Whether the owner's router speaks UPnP.
     pub upnp: bool,
-    /// Whether the owner's router lets in whoever the owner has written to, from any port.
-    pub filters_by_address: bool,
+    /// What stands before the owner.
+    pub home: HomeRouter,
+    /// Nobody begins with anybody: where the nodes to begin with would be, there is a DHT of others, and all know its entrance.
+    pub are_strangers: bool,
 }
 
 impl Market {
@@ -79,9 +92,10 @@ impl Market {
     /// # Errors
     /// What did not start, with its log.
     pub async fn open(setup: Setup) -> Result<Option<Self>> {
-        let Some(lab) = Lab::build()? else { return Ok(None) };
+        let far = setup.line.map_or(Place::Far, |long| long.to);
+        let Some(lab) = Lab::with_line_to(far)? else { return Ok(None) };
         let line = match setup.line {
-            Some((delay_ms, loss_percent)) => match lab.carry_far(delay_ms, loss_percent)? {
+            Some(long) => match lab.carry(long)? {
                 None => return Ok(None),
                 line => line,
             },
@@ -94,9 +108,23 @@ impl Market {
             },
             false => None,
         };
-        if setup.filters_by_address {
-            lab.filter_by_address()?;
-        }
+        lab.put_owner_behind(setup.home)?;
+        let is_ipv6 = setup.home == HomeRouter::FirewallOfIpv6;
+        let addresses = |place: Place| match place.ipv6().filter(|_| is_ipv6) {
+            Some(ip) => addresses_at(ip).to_vec(),
+            None => addresses(place),
+        };
+        let anywhere: IpAddr =
+            if is_ipv6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+        let dht = match setup.are_strangers {
+            true => match strange_dht(&lab).await? {
+                Some(dht) => dht,
+                None => return Ok(None),
+            },
+            false => Vec::new(),
+        };
+        let entrance: Vec<&str> = dht.iter().flat_map(|node| &node.addresses).map(String::as_str).collect();
+        let known: &[Place] = if setup.are_strangers { &[] } else { &BOOTS };
         let folder = tempfile::tempdir()?;
         let (chain, upstream) = tokio::try_join!(LocalChain::start(), Upstream::start())?;
         let portal = |place, name: &str, listen, server| {
@@ -120,9 +148,11 @@ impl Market {
         ];
         let start = |place: Place, settings: &[(&str, String)]| {
             let mut options = NodeOptions::new(folder.path().join(format!("{place:?}")))
-                .bootstrap(BOOTS.iter().filter(|boot| **boot != place).flat_map(|boot| addresses(*boot)))
-                .set("network.listen", &addresses_at(Ipv4Addr::UNSPECIFIED).join(","))
-                .set("network.allow_private", &false);
+                .bootstrap(known.iter().filter(|boot| **boot != place).flat_map(|boot| addresses(*boot)))
+                .set("network.listen", &addresses_at(anywhere).join(","))
+                .set("network.allow_private", &false)
+                .set("network.rendezvous", &if entrance.is_empty() { "off" } else { "ipfs" })
+                .set("network.rendezvous_entrance", &entrance.join(","));
             options.launcher = lab.launcher(place);
             for (key, value) in settings {
                 options = options.set(key, value);
@@ -131,7 +161,8 @@ impl Market {
         };
         let announced =
             |place| [&setup.all[..], &[("network.announce", addresses(place).join(","))]].concat();
-        let boots = try_join_all(BOOTS.map(|place| async move { start(place, &announced(place)).await }));
+        let boots = known.iter().map(|place| async move { start(*place, &announced(*place)).await });
+        let boots = try_join_all(boots);
         let owned = [&setup.all[..], &setup.owner].concat();
         let consumers = setup.consumers.iter().map(|place| start(*place, &setup.all));
         let (boots, owner, nodes) =
@@ -156,7 +187,10 @@ impl Market {
             upstream,
             api,
             owner_wallet,
-            _boots: boots,
+            home: setup.home,
+            anywhere,
+            boots,
+            _dht: dht,
             _portals: portals,
             chain,
             _line: line,
@@ -170,6 +204,57 @@ impl Market {
     /// When nobody buys there.
     pub fn consumer(&self, place: Place) -> &Consumer {
         self.consumers.iter().find(|consumer| consumer.place == place).expect("the setup has this consumer")
+    }
+
+    /// Every node and where it is.
+    pub fn nodes(&self) -> impl Iterator<Item = (Place, &NodeProcess)> {
+        let consumers = self.consumers.iter().map(|consumer| (consumer.place, &consumer.node));
+        [(Place::Owner, &self.owner)].into_iter().chain(BOOTS.into_iter().zip(&self.boots)).chain(consumers)
+    }
+
+    /// Starts a consumer's node again at another port, so that no router remembers anything of it.
+    ///
+    /// # Errors
+    /// When nobody buys there, or the node does not end or start.
+    pub async fn move_consumer(&mut self, place: Place, port: u16) -> Result<()> {
+        let mut consumers = self.consumers.iter_mut();
+        let consumer = consumers.find(|consumer| consumer.place == place).context("nobody buys there")?;
+        consumer.node.stop().await?;
+        if self.home == HomeRouter::FiltersByAddress {
+            self.lab.forget_written_to()?;
+        }
+        let listen = addresses_on(self.anywhere, port).join(",");
+        consumer.node.restart(vec![("FARTHING_NETWORK__LISTEN".to_owned(), listen)]).await
+    }
+
+    /// Waits until two relays lead to the owner, and returns what it says of them.
+    ///
+    /// # Errors
+    /// What it says instead, when they do not within `patience`.
+    pub async fn wait_for_relays(&self, patience: Duration) -> Result<Reach> {
+        let mut said = None;
+        let waited = until("the owner has two relays", patience, async || {
+            let reach = self.owner.control().ask(endpoint::Reached).await?;
+            let relays = reach.relays.len();
+            said = Some(reach);
+            Ok(relays == 2)
+        });
+        waited.await.with_context(|| format!("{said:#?}"))?;
+        said.context("nothing was said")
+    }
+
+    /// The relay through which the consumer is connected to the owner, and its wallet.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub async fn relay_to_owner(&self, consumer: &Consumer) -> Result<(Place, String)> {
+        let way = self.way_to_owner(consumer).await?;
+        for (place, node) in BOOTS.into_iter().zip(&self.boots) {
+            if way.starts_with(&format!("/ip4/{}/", public(place)?)) && is_relayed(&way) {
+                return Ok((place, node.status().await?.address.to_string()));
+            }
+        }
+        bail!("{way} leads through no node to begin with")
     }
 
     /// `GET path` under a call id of the test's own.
@@ -220,9 +305,27 @@ impl Market {
     /// # Errors
     /// When it is not.
     pub async fn way_to_owner(&self, consumer: &Consumer) -> Result<String> {
+        self.way(consumer).await?.context("the consumer is not connected to the owner")
+    }
+
+    /// The same, if it is.
+    ///
+    /// # Errors
+    /// When the consumer's node does not answer.
+    pub async fn way(&self, consumer: &Consumer) -> Result<Option<String>> {
         let peers = consumer.node.control().ask(endpoint::Peers).await?;
         let owner = peers.into_iter().find(|peer| peer.wallet.0 == self.owner_wallet);
-        Ok(owner.context("the consumer is not connected to the owner")?.address)
+        Ok(owner.map(|peer| peer.address))
+    }
+
+    /// The time from the consumer to the owner and back.
+    ///
+    /// # Errors
+    /// When the owner does not answer.
+    pub async fn round_trip(&self, consumer: &Consumer) -> Result<Duration> {
+        let request = PingRequest { wallet: self.owner_wallet.into() };
+        let pong = consumer.node.control().tell(endpoint::Ping, &request).await?;
+        Ok(Duration::from_micros(pong.rtt_us))
     }
 
     /// Runs one case and says what it promised and how long it took.
@@ -280,7 +383,7 @@ impl Market {
             ensure!(audit(node).await?.violations.is_empty(), "{:?}", audit(node).await?.violations);
         }
         for consumer in &self.consumers {
-            farthing_tests::agreement::check(&[&self.owner, &consumer.node]).await?;
+            agreement::check(&[&self.owner, &consumer.node]).await?;
         }
         let gain = self.chain.usdc_of(self.owner_wallet).await?;
         let served = audit(&self.owner).await?;
@@ -288,6 +391,18 @@ impl Market {
         ensure!(gain == paid && gain == charged, "owner +{gain}, consumers -{paid}, charged {charged}");
         Ok(())
     }
+}
+
+/// A DHT of others, one node in each place of those to begin with. `None` where it is not installed.
+async fn strange_dht(lab: &Lab) -> Result<Option<Vec<Dht>>> {
+    let mut dht: Vec<Dht> = Vec::new();
+    for place in BOOTS {
+        let known: Vec<String> = dht.iter().flat_map(|node| node.addresses.clone()).collect();
+        let ip = public(place)?.to_string();
+        let Some(node) = Dht::join(&lab.launcher(place), &ip, 1, &known).await? else { return Ok(None) };
+        dht.push(node);
+    }
+    Ok(Some(dht))
 }
 
 /// Looks again and again until `holds`, and returns how long that took.
@@ -320,8 +435,28 @@ fn addresses(place: Place) -> Vec<String> {
 }
 
 /// [`PORT`] of an address, over both transports.
-pub fn addresses_at(ip: Ipv4Addr) -> [String; 2] {
-    [format!("/ip4/{ip}/tcp/{PORT}"), format!("/ip4/{ip}/udp/{PORT}/quic-v1")]
+pub fn addresses_at(ip: impl Into<IpAddr>) -> [String; 2] {
+    addresses_on(ip.into(), PORT)
+}
+
+fn addresses_on(ip: IpAddr, port: u16) -> [String; 2] {
+    let family = if ip.is_ipv4() { "ip4" } else { "ip6" };
+    [format!("/{family}/{ip}/tcp/{port}"), format!("/{family}/{ip}/udp/{port}/quic-v1")]
+}
+
+/// Whether a way to a node leads through a relay.
+pub fn is_relayed(way: &str) -> bool {
+    way.contains("/p2p-circuit")
+}
+
+/// Settings of everybody where nothing changes that has to be noticed: a first test soon, and others rarely.
+pub fn tested_soon() -> Vec<(&'static str, String)> {
+    vec![
+        ("network.upnp", "false".to_owned()),
+        ("network.reach_first_ms", "2000".to_owned()),
+        ("network.reach_interval_secs", "20".to_owned()),
+        ("network.reach_peer_interval_secs", "2".to_owned()),
+    ]
 }
 
 fn public(place: Place) -> Result<Ipv4Addr> {

@@ -1,0 +1,168 @@
+//! Gives a target its inputs, in as many threads as one likes, and finds the shortest of what breaks it.
+
+use std::{
+    panic::catch_unwind,
+    sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::{mutation::broken, targets::Target};
+
+/// The inputs to give.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// The number of the first broken input; each number is one input.
+    pub seed: u64,
+    /// Broken inputs, behind those that are known.
+    pub inputs: u64,
+    /// The time to end at, though not all of them were given.
+    pub until: Option<Instant>,
+    pub threads: usize,
+}
+
+/// The result of a plan.
+#[derive(Clone, Debug, Default)]
+pub struct Told {
+    /// Known inputs that the target accepted.
+    pub known_accepted: u64,
+    /// Broken inputs that were given, and those that the target accepted all the same.
+    pub given: u64,
+    pub accepted: u64,
+    /// The longest time that one input took, and its number.
+    pub slowest: (Duration, u64),
+    pub broken: Option<Broken>,
+}
+
+/// An input that makes a target panic.
+#[derive(Clone, Debug)]
+pub struct Broken {
+    /// None of a known input.
+    pub number: Option<u64>,
+    pub input: Vec<u8>,
+}
+
+impl Told {
+    fn add(&mut self, other: Self) {
+        self.given += other.given;
+        self.accepted += other.accepted;
+        self.slowest = self.slowest.max(other.slowest);
+        if self.broken.is_none() {
+            self.broken = other.broken;
+        }
+    }
+}
+
+/// Gives a target what is known of its format, then broken inputs by the plan. Ends with the first that makes it panic.
+pub fn drive(target: Target, plan: &Plan) -> Told {
+    let known = (target.known)();
+    let mut told = Told::default();
+    for input in &known {
+        match accepts(target, input) {
+            Some(is_accepted) => told.known_accepted += u64::from(is_accepted),
+            None => {
+                told.broken = Some(Broken { number: None, input: input.clone() });
+                return told;
+            }
+        }
+    }
+    let (next, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
+    let work = || {
+        let mut told = Told::default();
+        while !is_over.load(Relaxed) && plan.until.is_none_or(|until| Instant::now() < until) {
+            let place = next.fetch_add(1, Relaxed);
+            if place >= plan.inputs {
+                break;
+            }
+            give(target, plan.seed.wrapping_add(place), &known, &mut told);
+            if told.broken.is_some() {
+                is_over.store(true, Relaxed);
+            }
+        }
+        told
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..plan.threads).map(|_| scope.spawn(work)).collect();
+        for worker in workers {
+            told.add(worker.join().expect("what a target throws is caught"));
+        }
+    });
+    told
+}
+
+fn give(target: Target, number: u64, known: &[Vec<u8>], told: &mut Told) {
+    let input = broken(number, known, target.words);
+    let began = Instant::now();
+    match accepts(target, &input) {
+        Some(is_accepted) => told.accepted += u64::from(is_accepted),
+        None => told.broken = Some(Broken { number: Some(number), input }),
+    }
+    told.given += 1;
+    told.slowest = told.slowest.max((began.elapsed(), number));
+}
+
+/// Whether the target accepts an input; nothing if it panics.
+fn accepts(target: Target, input: &[u8]) -> Option<bool> {
+    catch_unwind(|| (target.read)(input)).ok()
+}
+
+/// A shorter input that makes the target panic as well, found by leaving parts out of one that does.
+pub fn shortest(target: Target, input: &[u8]) -> Vec<u8> {
+    let mut best = input.to_vec();
+    let mut part = best.len().div_ceil(2);
+    while part > 0 {
+        let mut at = 0;
+        while at < best.len() {
+            let end = (at + part).min(best.len());
+            let shorter = [&best[..at], &best[end..]].concat();
+            match accepts(target, &shorter) {
+                None => best = shorter,
+                Some(_) => at = end,
+            }
+        }
+        part /= 2;
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A reader that cannot stand a word that is followed, anywhere, by another.
+    fn fragile() -> Target {
+        let read = |bytes: &[u8]| {
+            let at = bytes.windows(2).position(|pair| pair == b"no");
+            assert!(at.is_none_or(|at| !bytes[at..].contains(&b'!')));
+            at.is_some()
+        };
+        Target {
+            name: "fragile",
+            read,
+            known: || vec![b"yes, no, yes".to_vec()],
+            words: &["!", "no"],
+            inputs: 1,
+        }
+    }
+
+    #[test]
+    fn what_breaks_a_target_is_found_named_and_shortened() {
+        let plan = Plan { seed: 7, inputs: 5_000, until: None, threads: 2 };
+        let told = drive(fragile(), &plan);
+        let Broken { number, input } = told.broken.expect("one of thousands has both words");
+        let number = number.expect("it is none of those that are known");
+        assert!((7..5_007).contains(&number) && told.known_accepted == 1);
+        let again = drive(fragile(), &Plan { seed: number, inputs: 1, ..plan });
+        assert_eq!(again.broken.map(|broken| broken.input).as_ref(), Some(&input), "its number repeats it");
+        assert_eq!(shortest(fragile(), &input), b"no!");
+    }
+
+    #[test]
+    fn a_plan_ends_with_its_inputs_or_its_time() {
+        let target = Target { read: |_| true, ..fragile() };
+        let plan = Plan { seed: 0, inputs: 100, until: None, threads: 3 };
+        let told = drive(target, &plan);
+        assert_eq!((told.given, told.accepted, told.broken.is_none()), (100, 100, true));
+        assert_eq!(drive(target, &Plan { until: Some(Instant::now()), ..plan }).given, 0);
+    }
+}

@@ -1,0 +1,277 @@
+//! Nodes that keep some shards, and index nodes, one of which lies.
+
+use std::time::Duration;
+
+use farthing_catalog::{Limits, Query};
+use farthing_discovery::{AskedNodes, Searched};
+use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle};
+use farthing_peers::simulate::{
+    arrivals::Arrivals, holding::Holding, network_name, now_secs, population::key,
+};
+use farthing_protocol::{
+    Listing, SecretKey, ServiceNonce, Signed, Usdc,
+    info::{InfoRequest, InfoResponse, ListingOrder, ListingSearch},
+    record::FLAG_KEEPS_ALL,
+    shards::{Shards, shard_of},
+    wire,
+};
+use tempfile::TempDir;
+
+/// Until what should come has come; a machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A node of the network that joins through those at these addresses.
+async fn start(key: &SecretKey, bootstrap: Vec<String>) -> (NetworkHandle, Inbound, String) {
+    let config = NetworkConfig {
+        listen: vec!["/memory/0".to_owned()],
+        bootstrap,
+        allow_private: true,
+        gossip: false,
+        ..NetworkConfig::new(key.clone(), network_name())
+    };
+    let (handle, inbound) = Network::start(config).await.unwrap();
+    let listening = handle.status().borrow().listening.first().cloned().unwrap();
+    (handle, inbound, listening)
+}
+
+/// The first owner with this name whose shard is, or is not, among these.
+fn owner(name: &str, shards: Shards, is_in: bool) -> SecretKey {
+    let mut keys = (0..).map(|number| key(name, number));
+    keys.find(|key| shards.has(shard_of(key.address())) == is_in).unwrap()
+}
+
+fn listing(owner: &SecretKey, name: &str) -> Signed<Listing> {
+    let nonce = ServiceNonce::from_bytes([7; 16]);
+    let listing = Listing {
+        name: name.to_owned(),
+        summary: "Says how high the water is".to_owned(),
+        operations_count: 1,
+        details_bytes: 1,
+        ..Listing::first(network_name().as_str(), owner.address(), nonce, now_secs())
+    };
+    Signed::sign(&listing, owner).unwrap()
+}
+
+/// The same with another signature than its owner's.
+fn forged(listing: &Signed<Listing>) -> Signed<Listing> {
+    let mut bytes = wire::encode(listing);
+    let in_signature = bytes.len() - 20;
+    bytes[in_signature] ^= 1;
+    wire::decode(&bytes).unwrap()
+}
+
+/// An index node that answers every search with this, and nothing else.
+async fn lie(mut inbound: Inbound, answer: Signed<Listing>) {
+    while let Some(question) = inbound.info.recv().await {
+        if matches!(question.request, InfoRequest::Search(_)) {
+            question.reply.send(InfoResponse::Listings(vec![answer.clone()]));
+        }
+    }
+}
+
+async fn searched(holding: &Holding, words: &str) -> Searched {
+    let query = Query { words: words.to_owned(), ..Query::default() };
+    holding.catalog().search(query).await.unwrap()
+}
+
+async fn found(holding: &Holding, words: &str) -> Vec<String> {
+    let Searched { page, .. } = searched(holding, words).await;
+    assert_eq!(page.total, page.hits.len());
+    page.hits.into_iter().map(|hit| hit.listing.name).collect()
+}
+
+#[tokio::test]
+async fn a_search_finds_what_index_nodes_have_and_shows_nothing_that_its_owner_did_not_sign() {
+    let folders = [TempDir::new().unwrap(), TempDir::new().unwrap()];
+    let searcher_key = key("searcher", 0);
+    let kept = Shards::of_node(searcher_key.address(), "1".parse().unwrap());
+    let (seller, liar) = (owner("seller", kept, false), key("liar", 0));
+
+    let (index, index_inbound, at_index) = start(&seller, Vec::new()).await;
+    let opening = |folder: &TempDir, key: &SecretKey, handle: &NetworkHandle, inbound, shards| {
+        let (folder, key, handle) = (folder.path().to_owned(), key.clone(), handle.clone());
+        Holding::open(folder, key, handle, inbound, Arrivals::default(), shards)
+    };
+    let index_holding = opening(&folders[0], &seller, &index, index_inbound, Shards::ALL).await.unwrap();
+    index_holding.publish(&listing(&seller, "Tides of Cork")).await.unwrap();
+    index.publish(FLAG_KEEPS_ALL, 1, [1; 32]).await.unwrap();
+
+    let (lying, lying_inbound, at_liar) = start(&liar, vec![at_index.clone()]).await;
+    let answering =
+        tokio::spawn(lie(lying_inbound, forged(&listing(&owner("victim", kept, false), "Tides of nobody"))));
+    lying.publish(FLAG_KEEPS_ALL, 0, [0; 32]).await.unwrap();
+
+    let (searcher, searcher_inbound, _) = start(&searcher_key, vec![at_index, at_liar]).await;
+    let holding = opening(&folders[1], &searcher_key, &searcher, searcher_inbound, kept).await.unwrap();
+    let both_are_known = async {
+        while searcher.index_nodes(&[], 3).len() < 2 {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, both_are_known).await.expect("index nodes are known by their records");
+    let finding = async {
+        while found(&holding, "tides").await.is_empty() {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, finding).await.expect("what the index node has is found");
+    assert_eq!(found(&holding, "tides").await, ["Tides of Cork"]);
+    assert_eq!(holding.catalog().counts().listings, 0, "it is shown and not kept");
+    let scope = searched(&holding, "tides").await.scope.unwrap();
+    let AskedNodes { asked, answered, had_more } = scope.index_nodes;
+    assert!(scope.shards_kept == 1 && asked == 2 && answered > 0 && !had_more, "{scope:?}");
+    // What was found is remembered: it is there when nobody answers any more.
+    index.shutdown().await;
+    assert_eq!(found(&holding, "tides").await, ["Tides of Cork"]);
+    answering.abort();
+    let _ = answering.await;
+    let AskedNodes { asked, answered, .. } = searched(&holding, "rivers").await.scope.unwrap().index_nodes;
+    assert!(asked > 0 && answered == 0, "nobody answers any more: {asked}, {answered}");
+}
+
+#[tokio::test]
+async fn a_node_whose_places_are_all_taken_searches_at_index_nodes_as_well_and_says_so() {
+    let folders = [TempDir::new().unwrap(), TempDir::new().unwrap()];
+    let [full_key, seller] = ["full", "roomy"].map(|name| key(name, 0));
+    let (index, index_inbound, at_index) = start(&seller, Vec::new()).await;
+    let path = folders[0].path().to_owned();
+    let (handle, arrivals) = (index.clone(), Arrivals::default());
+    let index_holding =
+        Holding::open(path, seller.clone(), handle, index_inbound, arrivals, Shards::ALL).await.unwrap();
+    index_holding.publish(&listing(&seller, "Tides of Cork")).await.unwrap();
+    index.publish(FLAG_KEEPS_ALL, 1, [1; 32]).await.unwrap();
+
+    let (full, inbound, _) = start(&full_key, vec![at_index]).await;
+    let (path, arrivals) = (folders[1].path().to_owned(), Arrivals::default());
+    let limits = Limits { listings_max: 1, ..Limits::default() };
+    let (key, handle) = (full_key.clone(), full.clone());
+    let holding =
+        Holding::open_within(path, key, handle, inbound, arrivals, Shards::ALL, limits).await.unwrap();
+    holding.publish(&listing(&full_key, "Its only place")).await.unwrap();
+    let finding = async {
+        while found(&holding, "tides").await != ["Tides of Cork"] {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, finding).await.expect("what the index node has is found");
+    assert_eq!(holding.catalog().counts().listings, 1, "there was a place");
+    let scope = searched(&holding, "tides").await.scope.unwrap();
+    assert!(scope.is_full && scope.shards_kept == 16 && scope.index_nodes.asked == 1, "{scope:?}");
+}
+
+/// Index nodes that answer every search with nothing, and the searches after which each of them has been asked.
+const SILENT_NODES: usize = 9;
+const SEARCHES: u64 = 12;
+
+async fn leave_all_out(mut inbound: Inbound) {
+    while let Some(question) = inbound.info.recv().await {
+        if matches!(question.request, InfoRequest::Search(_)) {
+            question.reply.send(InfoResponse::Listings(Vec::new()));
+        }
+    }
+}
+
+/// The listing as it was published so long ago that everybody may have it.
+fn of_yesterday(listing: &Signed<Listing>, owner: &SecretKey) -> Signed<Listing> {
+    let then_secs = now_secs() - 24 * 3600;
+    let mut listing = listing.claimed().unwrap();
+    (listing.created_secs, listing.updated_secs) = (then_secs, then_secs);
+    Signed::sign(&listing, owner).unwrap()
+}
+
+#[tokio::test]
+async fn index_nodes_that_leave_out_what_is_held_here_are_asked_after_one_that_names_it() {
+    let folders = [TempDir::new().unwrap(), TempDir::new().unwrap()];
+    let searcher_key = key("omitted", 0);
+    let kept = Shards::of_node(searcher_key.address(), "1".parse().unwrap());
+    let seller = owner("named", kept, false);
+    let (index, index_inbound, at_index) = start(&seller, Vec::new()).await;
+    let (searcher, searcher_inbound, at_searcher) = start(&searcher_key, vec![at_index.clone()]).await;
+    let opening = |folder: &TempDir, key: &SecretKey, handle: &NetworkHandle, inbound, shards| {
+        let (folder, key, handle) = (folder.path().to_owned(), key.clone(), handle.clone());
+        Holding::open(folder, key, handle, inbound, Arrivals::default(), shards)
+    };
+    let index_holding = opening(&folders[0], &seller, &index, index_inbound, Shards::ALL).await.unwrap();
+    let holding = opening(&folders[1], &searcher_key, &searcher, searcher_inbound, kept).await.unwrap();
+    for (holding, key) in [(&index_holding, &seller), (&holding, &searcher_key)] {
+        let published = of_yesterday(&listing(key, "Tides of Cork"), key);
+        holding.publish(&published).await.unwrap();
+    }
+    index.publish(FLAG_KEEPS_ALL, 1, [1; 32]).await.unwrap();
+    searcher.publish(0, 1, [1; 32]).await.unwrap();
+    let mut silent = Vec::new();
+    for number in 0..SILENT_NODES {
+        let addresses = vec![at_searcher.clone(), at_index.clone()];
+        let (handle, inbound, _) = start(&key("silent", number), addresses).await;
+        tokio::spawn(leave_all_out(inbound));
+        handle.publish(FLAG_KEEPS_ALL, 0, [0; 32]).await.unwrap();
+        silent.push(handle);
+    }
+    let all_are_there = async {
+        let count = SILENT_NODES + 1;
+        while searcher.index_nodes(&[], count).len() < count
+            || searcher.connected_peers().await.len() < count
+            || index_holding.catalog().counts().listings < 2
+        {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, all_are_there).await.expect("all know each other");
+    // Each search is another one, so that nothing is remembered of the last.
+    let found_by = async |number: u64| {
+        let price_max = Some(Usdc::from_micros(1_000_000 + number));
+        let query = Query { words: "water".to_owned(), price_max, ..Query::default() };
+        holding.catalog().search(query).await.unwrap().page.hits.len()
+    };
+    for number in 0..SEARCHES {
+        found_by(number).await;
+    }
+    for number in SEARCHES..2 * SEARCHES {
+        assert_eq!(found_by(number).await, 2, "the node that names all was not asked");
+    }
+}
+
+/// One peer that asks without end takes one place, and who asks at the same time waits for its turn.
+#[tokio::test]
+async fn an_index_node_refuses_no_search_because_others_search() {
+    let folder = TempDir::new().unwrap();
+    let (seller, asker) = (key("index", 0), key("asker", 0));
+    let (index, index_inbound, at_index) = start(&seller, Vec::new()).await;
+    let (path, arrivals) = (folder.path().to_owned(), Arrivals::default());
+    let holding =
+        Holding::open(path, seller.clone(), index, index_inbound, arrivals, Shards::ALL).await.unwrap();
+    let published = listing(&seller, "Tides of Cork");
+    holding.publish(&published).await.unwrap();
+    let is_searched = async {
+        while found(&holding, "tides").await.is_empty() {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, is_searched).await.expect("what is published is found");
+
+    let (asker, _inbound, _) = start(&asker, vec![at_index]).await;
+    let connected = async {
+        while !asker.connected_peers().await.contains(&seller.address()) {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, connected).await.expect("the index node is met");
+    let search = ListingSearch {
+        words: "tides".to_owned(),
+        category: None,
+        tag: None,
+        kind: None,
+        price_max: None,
+        online: false,
+        samples: false,
+        owner: None,
+        order: ListingOrder::Relevance,
+        limit: 1,
+    };
+    let questions = (0..12).map(|_| asker.ask(seller.address(), InfoRequest::Search(search.clone())));
+    for answer in futures::future::join_all(questions).await {
+        let Ok(InfoResponse::Listings(found)) = answer else { panic!("{answer:?}") };
+        assert_eq!(found, std::slice::from_ref(&published));
+    }
+}

@@ -1,0 +1,105 @@
+//! A call that takes long: its page counts the seconds, and goes over into the answer by itself.
+
+use anyhow::{Context, Result, ensure};
+use fantoccini::Locator;
+use farthing_control::{
+    endpoint,
+    types::{OperationFile, ServiceFile},
+};
+use farthing_protocol::call::Method;
+use farthing_tests::{
+    upstream::Gate,
+    wait::eventually,
+    world::{PRICE, World},
+};
+
+use crate::{
+    browser::{Browser, Tools},
+    site::{confirm, set_up},
+};
+
+/// A browser before the answer of a call that waits for a gate.
+struct Waiting {
+    world: World,
+    gate: Gate,
+    browser: Browser,
+}
+
+impl Waiting {
+    async fn begin(tools: &Tools, scripts: bool) -> Result<Self> {
+        let (world, mut gate) = (World::start().await?, Gate::start().await?);
+        let file = ServiceFile {
+            name: "Held".to_owned(),
+            upstream: gate.url(),
+            operations: vec![OperationFile::named(Method::Get, "/held".to_owned())],
+            ..ServiceFile::priced(PRICE)
+        };
+        let api = world.publish(&file).await?;
+        let console = world.consumer.control().ask(endpoint::ShowConsole).await?;
+        let browser = Browser::open(tools, console.origin(), scripts).await?;
+        set_up(&browser, &world.consumer).await?;
+        let sandbox = format!("/panel/catalog/{}/sandbox", api.id);
+        eventually("the service can be called", async || {
+            browser.goto(&sandbox).await?;
+            Ok(browser.text().await?.contains(&format!("Call for {PRICE} USDC")))
+        })
+        .await?;
+        browser.press("button[value=live]").await?;
+        if !scripts {
+            confirm(&browser).await?;
+        }
+        browser.wait_for_address("call=").await?;
+        browser.wait_for("Under way").await?;
+        gate.asked().await?;
+        Ok(Self { world, gate, browser })
+    }
+
+    /// The seconds that the page counts.
+    async fn elapsed(&self) -> Result<String> {
+        let told = self.browser.client.find(Locator::Css("[data-elapsed]")).await;
+        Ok(told.context("no seconds")?.text().await?)
+    }
+
+    /// Lets the answer come, for which nobody presses anything.
+    async fn ends_answered(self) -> Result<()> {
+        self.gate.open();
+        self.browser.wait_for(&format!("You were charged {PRICE} USDC")).await?;
+        ensure!(!self.browser.text().await?.contains("Under way"), "nothing of it is left");
+        self.browser.end().await?;
+        self.world.settle_for(PRICE).await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_call_counts_its_seconds_and_its_page_becomes_the_answer() -> Result<()> {
+    let Some(tools) = Tools::find() else { return Ok(()) };
+    let waiting = Waiting::begin(&tools, true).await?;
+    let first = waiting.elapsed().await?;
+    eventually("the seconds go on", async || Ok(waiting.elapsed().await? != first)).await?;
+    let violations = waiting.browser.violations().await?;
+    ensure!(violations.is_empty(), "{violations:?}");
+    // Whoever is about to press Cancel is no reason to keep the answer back.
+    waiting
+        .browser
+        .client
+        .execute("document.querySelector('#live-answer button').focus()", Vec::new())
+        .await?;
+    waiting.ends_answered().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_scripts_the_page_of_a_slow_call_looks_again_by_itself() -> Result<()> {
+    let Some(tools) = Tools::find() else { return Ok(()) };
+    Waiting::begin(&tools, false).await?.ends_answered().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_is_cancelled_ends_on_the_same_page() -> Result<()> {
+    let Some(tools) = Tools::find() else { return Ok(()) };
+    let waiting = Waiting::begin(&tools, true).await?;
+    waiting.browser.press("#live-answer button").await?;
+    waiting.browser.wait_for("You stopped waiting").await?;
+    let violations = waiting.browser.violations().await?;
+    ensure!(violations.is_empty(), "{violations:?}");
+    waiting.ends_answered().await
+}

@@ -1,0 +1,119 @@
+//! An agent without a model: a script that the official client of the protocol carries out (`tests/tools/mcp.mjs`).
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
+
+use anyhow::{Context, Result, ensure};
+use farthing_testnet::{NodeProcess, program};
+use farthing_tests::tell::tell;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::{io::AsyncWriteExt as _, process::Command};
+
+/// Far longer than any script takes.
+const DEADLINE: Duration = Duration::from_secs(180);
+
+/// The installed client.
+#[derive(Debug)]
+pub struct Agent {
+    script: PathBuf,
+}
+
+/// An agent that buys with a secret of a node.
+#[derive(Debug)]
+pub struct Instructed<'a> {
+    script: &'a Path,
+    node: &'a NodeProcess,
+    secret: &'a str,
+}
+
+/// What the program said.
+#[derive(Debug, Deserialize)]
+pub struct Said {
+    pub server: Value,
+    pub instructions: String,
+    pub tools: Vec<Value>,
+    results: Vec<Value>,
+}
+
+impl Agent {
+    /// The client. `None`, and a loud word, where it is not installed.
+    ///
+    /// # Errors
+    /// Where `CI` is set: what is not run there is run nowhere.
+    pub fn find() -> Result<Option<Self>> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools");
+        let part = folder.join("node_modules/@modelcontextprotocol/sdk/package.json");
+        if part.exists() {
+            return Ok(Some(Self { script: folder.join("mcp.mjs") }));
+        }
+        let missing = format!("{} is missing: run `make tools-deps`", part.display());
+        ensure!(env::var_os("CI").is_none(), "{missing}");
+        tell(&format!("\n  SKIPPED: a test with an agent, because {missing}\n"));
+        Ok(None)
+    }
+
+    pub fn of_secret<'a>(&'a self, node: &'a NodeProcess, secret: &'a str) -> Instructed<'a> {
+        Instructed { script: &self.script, node, secret }
+    }
+}
+
+impl Instructed<'_> {
+    /// Does the steps in order.
+    ///
+    /// # Errors
+    /// When the client does not get through the steps.
+    pub async fn does(&self, steps: &[Value]) -> Result<Said> {
+        let mut child = Command::new("node")
+            .arg(self.script)
+            .arg(program("farthing")?)
+            .args(["mcp", "--secret", self.secret, "--data"])
+            .arg(self.node.data_dir())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .context("node cannot be started")?;
+        let mut stdin = child.stdin.take().context("no standard input")?;
+        stdin.write_all(serde_json::to_string(steps)?.as_bytes()).await?;
+        drop(stdin);
+        let output =
+            tokio::time::timeout(DEADLINE, child.wait_with_output()).await.context("the agent hangs")??;
+        let err = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "the agent failed: {err}");
+        serde_json::from_slice(&output.stdout).with_context(|| format!("no JSON: {err}"))
+    }
+}
+
+impl Said {
+    /// The data of a step that went well.
+    pub fn data(&self, step: usize) -> Result<&Value> {
+        let result = self.result(step)?;
+        ensure!(
+            result["isError"] != true && result["structuredContent"].is_object(),
+            "step {step}: {result}"
+        );
+        Ok(&result["structuredContent"])
+    }
+
+    /// The error of a step that failed.
+    pub fn error(&self, step: usize) -> Result<&Value> {
+        let result = self.result(step)?;
+        ensure!(result["isError"] == true, "step {step}: {result}");
+        Ok(&result["structuredContent"]["error"])
+    }
+
+    /// What the client said of a step that the protocol refused.
+    pub fn refused(&self, step: usize) -> &str {
+        self.results.get(step).and_then(|result| result["refused"].as_str()).unwrap_or_default()
+    }
+
+    fn result(&self, step: usize) -> Result<&Value> {
+        self.results.get(step).with_context(|| format!("there is no step {step}"))
+    }
+}
