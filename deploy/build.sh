@@ -27,6 +27,15 @@ export RUSTFLAGS="${RUSTFLAGS:-} ${flags[*]}"
 # encrypts takes a little longer on those, and so does meeting a node. Ports 3000 and 3002 are not encrypted by it.
 export AWS_LC_SYS_SMALL=1
 # The target is named also where it is this machine: build scripts run here, whatever C library there is, and are linked as ever.
-cargo build --profile shipped --target "$target" --workspace --locked "${@/#/--bin=}" >&2
+# The package of simulations is left out: cargo gives a package the features that all selected ones ask for, and what connects nodes
+# within one process is for simulations alone.
+cargo build --profile shipped --target "$target" --workspace --exclude farthing-peers --locked "${@/#/--bin=}" >&2
 folder="$(cargo metadata --no-deps --offline --format-version 1 | sed -E 's/.*"target_directory":"([^"]*)".*/\1/')"
+# The page of components is for development: no program that is shipped has it.
+for program in "$@"; do
+    ! grep --quiet --binary-files=text --fixed-strings /panel/help/design "$folder/$target/shipped/$program" || {
+        printf 'error: %s contains the page of components, which is only for development\n' "$program" >&2
+        exit 1
+    }
+done
 printf '%s\n' "$folder/$target/shipped"

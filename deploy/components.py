@@ -22,6 +22,8 @@ from datetime import datetime, timezone
 
 REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = "farthing"
+# What the program has in it besides packages: the console's font.
+FONT = ("Inter, a font: OFL-1.1", REPOSITORY / "node" / "console" / "assets" / "inter-LICENSE.txt")
 LICENCE_FILE = re.compile(r"(LICEN[CS]E|COPYING|COPYRIGHT|NOTICE|UNLICENSE)", re.IGNORECASE)
 
 
@@ -172,6 +174,9 @@ def licences(target):
         for file in sorted(folder.iterdir()):
             if file.is_file() and LICENCE_FILE.match(file.name):
                 carried.setdefault(file.read_text(errors="replace").strip(), []).append(name)
+    name, file = FONT
+    head.append(name)
+    carried.setdefault(file.read_text().strip(), []).append(name)
     texts = [f"{'-' * 78}\n{', '.join(names)}\n\n{text}\n" for text, names in carried.items()]
     return "\n".join(head) + "\n\n" + "\n".join(texts)
 

@@ -38,14 +38,14 @@ machine="${target%%-*}"
 case "$target" in
     x86_64-*-linux-*) architecture=amd64 ;;
     aarch64-*-linux-*) architecture=arm64 ;;
-    *) fail "$target is none of x86_64 and aarch64 with Linux" ;;
+    *) fail "$target is not supported; use x86_64 or aarch64 with Linux" ;;
 esac
 for tool in cargo dpkg-deb gzip python3 readelf sha256sum strip tar; do
     command -v "$tool" >/dev/null || fail "$tool is missing (apt-get install binutils dpkg python3)"
 done
-[[ -x "$program" ]] || fail "$program is missing; make dist builds it"
+[[ -x "$program" ]] || fail "$program is missing; build it with: make dist"
 SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}" ||
-    fail "the time of the files is unknown: there is no git history, and SOURCE_DATE_EPOCH is not set"
+    fail "the time of the files is unknown: there is no git history; set SOURCE_DATE_EPOCH"
 # A number of threads of its own for each machine would give packages of its own.
 export SOURCE_DATE_EPOCH DPKG_DEB_THREADS_MAX=1
 if [[ -n "${QUICK:-}" ]]; then
@@ -65,7 +65,7 @@ find_speaker() {
         speaker=("$emulator" -L "/usr/$machine-linux-gnu" "$program")
         if command -v "$emulator" >/dev/null && "${speaker[@]}" --version >/dev/null 2>&1; then return; fi
     done
-    fail "$program does not run here: install qemu-user-static, or name a program that does with SPEAKER=…"
+    fail "$program does not run here: install qemu-user-static, or set SPEAKER=… to a program that runs here"
 }
 
 # The program without symbols, by tools of its own platform where there are two.
@@ -119,7 +119,7 @@ needs() {
         case "$library" in
             libc.so.* | libm.so.* | ld-linux*) wanted+=("libc6 (>= $(newest GLIBC))") ;;
             libgcc_s.so.1) wanted+=("libgcc-s1 (>= $(newest GCC))") ;;
-            *) fail "the program needs $library, and deploy/dist.sh does not know which package has it" ;;
+            *) fail "the program needs $library, and deploy/dist.sh does not know its package" ;;
         esac
     done
     # The service's user is made by adduser; the chain's endpoint is asked over TLS.
@@ -176,7 +176,7 @@ image() {
 
 find_speaker
 version="$("${speaker[@]}" --version | sed -n 's/^farthing //p')"
-[[ -n "$version" ]] || fail "${speaker[*]} --version does not say its version"
+[[ -n "$version" ]] || fail "${speaker[*]} --version prints no version"
 name="farthing-$version-$target"
 mkdir -p "$folder"
 strip_program

@@ -11,7 +11,7 @@ set -euo pipefail
 tag="$1"
 shift
 
-[[ "$(uname -s)" == Linux ]] || { echo "images are made of this machine's libraries, and this machine is not Linux" >&2; exit 1; }
+[[ "$(uname -s)" == Linux ]] || { echo "images need the libraries of this machine, and this machine is not Linux" >&2; exit 1; }
 work="$(mktemp -d "${TMPDIR:-/tmp}/farthing-base.XXXXXX")"
 trap 'rm -rf "$work"' EXIT
 root="$work/base"

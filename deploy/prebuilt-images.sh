@@ -3,13 +3,14 @@
 # machine's C library (local-base.sh). Nothing is downloaded. The images fit machines like this one.
 #
 # Usage: prebuilt-images.sh PROGRAMS ANVIL NODE_TAG TOOLS_TAG
-#   PROGRAMS: the folder with farthing, earthquakes and exoplanets. ANVIL: the local chain's program.
+#   PROGRAMS: the folder with farthing, earthquakes and exoplanets. ANVIL: the local chain's program. The router runs
+#   this machine's sh, sleep, ip and nft.
 #
 # Ends with 3 where the engine cannot run a container at all.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-[[ $# == 4 ]] || { sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[[ $# == 4 ]] || { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 programs="$1" anvil="$2" node_tag="$3" tools_tag="$4"
 base_tag="$node_tag-base"
 
@@ -20,7 +21,14 @@ fail() {
 
 command -v strip >/dev/null || fail "strip is missing (apt-get install binutils)"
 for program in "$programs"/{farthing,earthquakes,exoplanets} "$anvil"; do
-    [[ -x "$program" ]] || fail "$program is missing; make build anvil makes it"
+    [[ -x "$program" ]] || fail "$program is missing; build it with: make build anvil"
+done
+# Not everybody's PATH has the folders of root's programs.
+PATH="$PATH:/usr/sbin:/sbin"
+router=()
+for tool in sh sleep ip nft; do
+    found="$(command -v "$tool")" || fail "$tool is missing (apt-get install iproute2 nftables)"
+    router+=("$found")
 done
 work="$(mktemp -d "${TMPDIR:-/tmp}/farthing-images.XXXXXX")"
 trap 'rm -rf "$work"' EXIT
@@ -38,6 +46,6 @@ build() {
         --tag "$tag" "$tree" >"$work/build.log" 2>&1 || { cat "$work/build.log" >&2; fail "the image $tag was not built"; }
 }
 
-deploy/local-base.sh "$base_tag" "$programs"/{farthing,earthquakes,exoplanets} "$anvil"
+deploy/local-base.sh "$base_tag" "$programs"/{farthing,earthquakes,exoplanets} "$anvil" "${router[@]}"
 build "$node_tag" "$programs/farthing"
-build "$tools_tag" "$programs/farthing" "$programs/earthquakes" "$programs/exoplanets" "$anvil"
+build "$tools_tag" "$programs/farthing" "$programs/earthquakes" "$programs/exoplanets" "$anvil" "${router[@]}"

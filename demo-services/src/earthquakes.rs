@@ -62,8 +62,7 @@ async fn recent(State(editions): State<Editions>, RawQuery(query): RawQuery) -> 
 async fn event(State(editions): State<Editions>, Path(id): Path<String>) -> Result<Response, Problem> {
     let edition = Arc::clone(&editions.borrow());
     let event = edition.catalog.find(&id).ok_or_else(|| {
-        let detail =
-            "no event of this data has that id; ids are in `features[].id` of /v1/earthquakes/recent";
+        let detail = "no event has that id; see `features[].id` of /v1/earthquakes/recent";
         Problem::new(StatusCode::NOT_FOUND, "Unknown event", detail)
     })?;
     Ok(json_text(event.json.get().to_owned()))

@@ -142,7 +142,7 @@ async fn unknown_path() -> Problem {
 
 async fn wrong_method(method: Method, uri: Uri) -> Problem {
     let detail = match uri.path() {
-        "/graphql" => format!("/graphql takes questions with POST, not {method}"),
+        "/graphql" => format!("/graphql accepts queries with POST, not {method}"),
         path => format!("{path} can be read with GET, not {method}"),
     };
     Problem::new(StatusCode::METHOD_NOT_ALLOWED, "Wrong method", detail)

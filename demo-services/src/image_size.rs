@@ -86,7 +86,7 @@ async fn size_of_body(headers: HeaderMap, image: Bytes) -> Result<Json<Measured>
 /// Reads an image's header.
 fn measure(image: &[u8]) -> Result<Measured, Problem> {
     let (kind, width, height) = png(image).or_else(|| gif(image)).ok_or_else(|| {
-        let detail = "these bytes begin neither as a PNG nor as a GIF; send one of both";
+        let detail = "these bytes are neither a PNG nor a GIF; send one of these";
         Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "Unknown image", detail)
     })?;
     Ok(Measured { width, height, kind, file: None, note: None, bytes: image.len() })

@@ -17,14 +17,14 @@ fail() {
 }
 
 if [[ "$(rustc -vV | sed -n 's/^host: //p')" == "$target" ]]; then
-    echo "This machine is arm64: make test has tried its nodes."
+    echo "This machine is arm64: make test already tests its nodes."
     exit
 fi
 missing=()
 [[ -d "$(rustc --print target-libdir --target "$target")" ]] || missing+=("rustup target add $target")
 command -v aarch64-linux-gnu-gcc >/dev/null || missing+=("apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross")
 command -v qemu-aarch64-static >/dev/null || missing+=("apt-get install qemu-user-static")
-[[ ${#missing[@]} == 0 ]] || fail "an arm64 node cannot be built and run here; this would change that:" \
+[[ ${#missing[@]} == 0 ]] || fail "an arm64 node cannot be built and run here; install first:" \
     "$(printf '\n  %s' "${missing[@]}")"
 
 folder="$(cargo metadata --no-deps --offline --format-version 1 | sed -E 's/.*"target_directory":"([^"]*)".*/\1/')"
@@ -33,4 +33,4 @@ cargo build --workspace --bin farthing --target "$target" --locked
 export FARTHING_ARM64_PROGRAM="$folder/$target/debug/farthing"
 said="$(cargo test --workspace --test paid_calls --locked arm64:: | tee >(cat >&2))" || fail "the tests of an arm64 node"
 # No test at all would pass as well.
-[[ "$said" == *" $tests passed; 0 failed"* ]] || fail "other tests than the $tests of an arm64 node were run"
+[[ "$said" == *" $tests passed; 0 failed"* ]] || fail "the $tests tests of an arm64 node were not run"

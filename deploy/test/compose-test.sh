@@ -3,8 +3,9 @@
 #
 # In order: an engine, the one that answers or one of our own; images from the programs that are built already, over
 # a base made of this machine's C library; the network started one container at a time in a shuffled order; one call
-# bought of each service through the published port; what the image promises; a node killed and started again; the
-# whole network restarted. Nothing is downloaded, and at the end nothing is left, whatever happened.
+# bought of each service through the published port, one of them from an owner whom nobody can connect to; what the
+# image promises; a node killed and started again; the whole network restarted. Nothing is downloaded, and at the end
+# nothing is left, whatever happened.
 #
 # Usage: compose-test.sh PROGRAMS ANVIL: the folder with farthing, earthquakes and exoplanets, and the local chain.
 # SEED=… repeats a start order.
@@ -14,11 +15,13 @@ cd "$(dirname "$0")/../.."
 programs="$1"
 anvil="$2"
 nodes=(bootstrap neighbour earthquake-owner planet-owner consumer)
-services=("${nodes[@]}" earthquakes exoplanets chain setup)
+services=("${nodes[@]}" earthquakes exoplanets router chain setup)
 # Two slow cores make five wallets here, a second of hashing each, and may have other work at the same time. What
 # the network promises is told by the seconds in front of each line; these limits only end a test that hangs.
 healthy_within_secs=180
 connected_within_secs=120
+# A relay that fails once is left alone for a minute, and then for two.
+relayed_within_secs=300
 
 project="farthing-test-$$"
 export FARTHING_IMAGE="$project-node" FARTHING_TESTNET_IMAGE="$project-tools"
@@ -116,6 +119,9 @@ all_are_connected() {
     done
 }
 
+# Two relays were shown to lead to the planet owner, and others are told of them.
+planet_owner_is_relayed() { [[ "$(farthing planet-owner status --json 2>/dev/null | grep -c '/p2p-circuit"')" == 2 ]]; }
+
 # Every node finds both services by what they are about.
 all_find_the_services() {
     local node
@@ -123,6 +129,16 @@ all_find_the_services() {
         says "$earthquakes" farthing "$node" catalog search geojson --json || return 1
         says "$planets" farthing "$node" catalog search planets --json || return 1
     done
+}
+
+# Two numbers with which the addresses of no network of this engine begin.
+free_range() {
+    local taken n
+    taken="$(docker network ls --quiet | xargs docker network inspect --format '{{range .IPAM.Config}} {{.Subnet}}{{end}}')"
+    for n in {203..249}; do
+        [[ "$taken" == *" 10.$n."* ]] || { echo "10.$n"; return; }
+    done
+    fail "10.203 to 10.249 are all taken by networks of this engine"
 }
 
 # field NAME: the first text of that name in JSON on standard input.
@@ -154,7 +170,7 @@ look_up_ms() {
 
 expect() { [[ "$2" == "$3" ]] || fail "$1: expected $3, found $2"; }
 
-[[ "$(uname -s)" == Linux ]] || skip "its images are made of this machine's programs, and this machine is not Linux"
+[[ "$(uname -s)" == Linux ]] || skip "its images need the programs of this machine, and this machine is not Linux"
 case "${DOCKER_HOST:-unix}" in
     unix*) ;;
     *) skip "the engine at DOCKER_HOST is on another machine" ;;
@@ -166,11 +182,12 @@ elif command -v docker >/dev/null && command -v docker-compose >/dev/null; then
 else
     skip "docker or docker-compose is missing (apt-get install docker.io docker-compose)"
 fi
-for tool in curl strip; do
-    command -v "$tool" >/dev/null || skip "$tool is missing (apt-get install curl binutils)"
+PATH="$PATH:/usr/sbin:/sbin"
+for tool in curl strip ip nft; do
+    command -v "$tool" >/dev/null || skip "$tool is missing (apt-get install curl binutils iproute2 nftables)"
 done
 for program in "$programs"/{farthing,earthquakes,exoplanets} "$anvil"; do
-    [[ -x "$program" ]] || fail "$program is missing; make compose-test builds it"
+    [[ -x "$program" ]] || fail "$program is missing; build it with: make compose-test"
 done
 work="$(mktemp -d "${TMPDIR:-/tmp}/farthing-compose.XXXXXX")"
 trap tear_down EXIT
@@ -194,7 +211,8 @@ sockets = [socket.socket() for _ in range(2)]
 for s in sockets: s.bind(("127.0.0.1", 0))
 print(*(s.getsockname()[1] for s in sockets))')
 port="${ports[0]}" console_port="${ports[1]}"
-export FARTHING_GATEWAY_PORT="$port" FARTHING_PANEL_PORT="$console_port"
+range="$(free_range)"
+export FARTHING_GATEWAY_PORT="$port" FARTHING_PANEL_PORT="$console_port" FARTHING_TESTNET_RANGE="$range"
 seed="${SEED:-$RANDOM}"
 mapfile -t order < <(shuf --echo "${services[@]}" --random-source=<(yes "$seed"))
 say "starting, SEED=$seed: ${order[*]}"
@@ -222,6 +240,11 @@ earthquakes="$(farthing earthquake-owner api list --json | field id)"
 planets="$(farthing planet-owner api list --json | field id)"
 until_within "$connected_within_secs" "that every node finds both services" all_find_the_services
 say "every node finds both services"
+until_within "$relayed_within_secs" "that the planet owner is reached through two relays" planet_owner_is_relayed
+# A test of its port, which no peer comes through.
+reach="$(farthing planet-owner net reach --json)" || fail "nobody reaches the planet owner: $reach"
+[[ "$reach" == *'"reachable": false'* ]] || fail "the router lets somebody in: $reach"
+say "nobody connects to the planet owner, and two relays lead there"
 buy_earthquakes || fail "the earthquakes were not bought"
 buy_planets || fail "the planets were not bought"
 expect "the consumer's spending" "$(farthing consumer status --json | field spent_today)" 0.005
@@ -234,9 +257,15 @@ for node in "${nodes[@]}"; do
     written="$(farthing "$node" init --data /elsewhere 2>&1)" && fail "the root of $node can be written"
     [[ "$written" == *"mount a volume"* ]] || fail "$node does not say how it gets a folder: $written"
 done
+for service in "${services[@]}"; do
+    # In bits of the kernel; the thirteenth is CAP_NET_ADMIN.
+    rights=0000000000000000
+    [[ "$service" != router ]] || rights=0000000000001000
+    expect "the rights of $service" "$(awk '/^CapBnd:/ { print $2 }' "/proc/$(state_of "$service" '{{.State.Pid}}')/status")" "$rights"
+done
 published="$(docker ps --filter "label=com.docker.compose.project=$project" --format '{{.Ports}}' | grep -oE '[^ ,]+->' | sort | paste -sd ' ')"
 expect "published ports" "$published" "$(printf '127.0.0.1:%s->\n' "$port" "$console_port" | sort | paste -sd ' ')"
-say "no node runs as root or can write outside of its volume; two ports are published, to this machine"
+say "no node runs as root or can write outside of its volume; the router alone changes a network, its own; two ports are published, to this machine"
 
 beside_engine curl --silent --show-error --max-time 30 --noproxy '*' --cacert "$work/ca.pem" --location \
     --output "$work/page" "https://localhost:$console_port/panel/stay?next=%2Fpanel" || fail "the console does not answer"

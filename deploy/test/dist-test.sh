@@ -2,9 +2,9 @@
 # The files of a release, tried out: `make dist-test`.
 #
 # In order: all of them made twice, of a program that is built already, and compared; checksums; the bill of materials,
-# judged by its standard's schema; a stand-in packed for arm64; `cargo install` held against what is tested; the .deb
-# installed into a clean Debian, its service's command run as its user, upgraded, removed and purged; the archive unpacked
-# there; the container image loaded and run.
+# judged by its standard's schema; a stand-in packed for arm64; `cargo install` held against what is tested; features
+# that are for simulations alone; the .deb installed into a clean Debian, its service's command run as its user, upgraded,
+# removed and purged; the archive unpacked there; the container image loaded and run.
 #
 # The clean Debian needs root and debootstrap, which asks the mirror of this machine's apt once; then it is in the cache.
 # The image needs an engine, as in compose-test.sh. What cannot be tried is skipped and says so.
@@ -111,10 +111,10 @@ try_package() {
     quietly "the package is not upgraded" "${in_root[@]}" dpkg --install /tmp/farthing.deb
     contains "the settings after an upgrade" "$(<"$root$settings")" "# changed by hand"
     quietly "the package is not removed" "${in_root[@]}" dpkg --remove farthing
-    [[ ! -e "$root/usr/bin/farthing" ]] || fail "a removed package leaves its program"
+    [[ ! -e "$root/usr/bin/farthing" ]] || fail "a removed package left its program"
     contains "the settings after a removal" "$(<"$root$settings")" "# changed by hand"
     quietly "the package is not purged" "${in_root[@]}" dpkg --purge farthing
-    contains "what a purge says" "$said" "$data stays"
+    contains "what a purge says" "$said" "$data is kept"
     expect "the wallet after a purge" "$(wallet)" "$wallet"
     expect "what else stays" "$(comm -13 <(echo "$before") <(paths) | grep -v "^${data#/}/")" "${data#/}"
     say "upgraded, removed and purged: settings are kept, then gone; the wallet stays, and nothing else"
@@ -159,7 +159,7 @@ if [[ "${1:-}" == --inside ]]; then
     mount -t proc proc "$root/proc"
     cp "$work/once/farthing_$version"_*.deb "$root/tmp/farthing.deb"
     cp "$work/once/$name.tar.gz" "$root/tmp/"
-    say "a clean Debian is there"
+    say "a clean Debian is ready"
     try_package
     try_archive
     exit
@@ -199,10 +199,10 @@ try_files() {
         grep -q "  $file\$" "$work/once/SHA256SUMS" || fail "$file has no checksum"
     done
     if said="$(QUICK=1 BYTES_MAX=1000 deploy/dist.sh "$target" "$programs/farthing" "$work/large" 2>&1)"; then
-        fail "a program that is too large is packed"
+        fail "a program that is too large was packed"
     fi
     contains "what is said of a program that is too large" "$said" "more than 1000"
-    say "packed twice, into the same bytes: $(cd "$work/once" && stat --format '%n %s' farthing* | paste -sd ' ')"
+    say "packed twice, with the same bytes: $(cd "$work/once" && stat --format '%n %s' farthing* | paste -sd ' ')"
 }
 
 try_bill() {
@@ -210,7 +210,7 @@ try_bill() {
     for part in '"name": "libp2p"' '"name": "alloy"' '"name": "farthing-node"'; do
         grep -q "$part" "$bill" || fail "the bill of materials lacks $part"
     done
-    ! grep -q '"name": "fantoccini"' "$bill" || fail "the bill of materials has what only tests use"
+    ! grep -q '"name": "fantoccini"' "$bill" || fail "the bill of materials lists a package that only tests use"
     if "$python" -c 'import cyclonedx' 2>/dev/null; then
         quietly "the bill of materials breaks its standard" "$python" - "$bill" <<'END'
 import sys
@@ -219,9 +219,9 @@ from cyclonedx.validation.json import JsonStrictValidator
 
 sys.exit(JsonStrictValidator(SchemaVersion.V1_6).validate_str(open(sys.argv[1]).read()))
 END
-        say "the bill of materials is as CycloneDX wants it"
+        say "the bill of materials is valid CycloneDX"
     elif [[ -n "${CI:-}" ]]; then
-        fail "nothing judges the bill of materials: run make tools-deps"
+        fail "no tool can check the bill of materials: run make tools-deps"
     else
         skipped "the bill of materials under its standard's schema, because make tools-deps was not run"
     fi
@@ -263,9 +263,23 @@ named() {
 try_cargo_install() {
     local alone
     alone="$(comm -23 <(named --package farthing) <(named --workspace))"
-    [[ -z "$alone" ]] || fail "cargo install builds these with other features than the tests have, so that it may not compile" \
+    [[ -z "$alone" ]] || fail "cargo install builds these packages with other features than the tests, so it may not compile" \
         "(ask in Cargo.toml for those that our code needs): $alone"
-    say "cargo install builds our code with the features that the tests have"
+    say "cargo install builds our code with the features of the tests"
+}
+
+# The features of farthing-network in the selection that the arguments make.
+of_network() {
+    cargo tree --locked --offline "$@" --edges normal,build --prefix none --format '{p}|{f}' | sed 's/ (\*)$//' |
+        sed -n 's/^farthing-network [^|]*|//p' | sort -u
+}
+
+# Simulations connect nodes within one process. Neither what deploy/build.sh builds nor what `cargo install` builds can.
+try_shipped_features() {
+    expect "what simulations ask of the network" "$(of_network --workspace)" memory
+    expect "what a release asks of it besides" "$(of_network --workspace --exclude farthing-peers)" ""
+    expect "what cargo install asks of it besides" "$(of_network --package farthing)" ""
+    say "the shipped program cannot connect nodes within one process"
 }
 
 # A clean Debian in the cache; `kept` is its archive.
@@ -315,12 +329,13 @@ work="$(mktemp -d "${TMPDIR:-/tmp}/farthing-dist-test.XXXXXX")"
 trap tear_down EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
-[[ -x "$programs/farthing" ]] || fail "$programs/farthing is missing; make dist-test builds it"
+[[ -x "$programs/farthing" ]] || fail "$programs/farthing is missing; build it with: make dist-test"
 command -v dpkg-deb >/dev/null || { skipped "the files of a release, because dpkg-deb is missing (apt-get install dpkg)"; exit 0; }
 target="$(rustc -vV | sed -n 's/^host: //p')"
 try_files
 try_bill
 try_arm64
 try_cargo_install
+try_shipped_features
 try_in_debian
 try_image

@@ -27,11 +27,11 @@ start_engine() {
         if ! kill -0 "$engine_pid" 2>/dev/null; then
             engine_pid=""
             tail -5 "$work/engine.log" >&2
-            skip "no Docker engine can be started here (its last words stand above)"
+            skip "no Docker engine can start here (see its last messages above)"
         fi
         sleep 0.25
     done
-    skip "the Docker engine did not come up within a minute"
+    skip "the Docker engine did not start within a minute"
 }
 
 # Ends an engine of our own; CODE other than 0 shows its last words.

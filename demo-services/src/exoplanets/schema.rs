@@ -84,7 +84,7 @@ impl Context {
         let left = self.elements_left.load(Ordering::Relaxed);
         let rest = left.checked_sub(elements).ok_or_else(|| {
             let more = "ask for fewer elements (`limit`, `first`), fewer fields or fewer things at once";
-            Refusal::TooComplex(format!("this request costs too much; {more}"))
+            Refusal::TooComplex(format!("this request is too expensive; {more}"))
         })?;
         self.elements_left.store(rest, Ordering::Relaxed);
         Ok(())

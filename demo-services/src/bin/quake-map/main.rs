@@ -9,7 +9,10 @@ use std::{
     net::SocketAddr,
     path::PathBuf,
     process,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant, SystemTime},
 };
 
@@ -28,7 +31,7 @@ use serde_json::{Value, json};
 
 mod page;
 
-use page::{Answer, Bought};
+use page::{Answer, Bought, Prices};
 
 /// A page that sells nothing and buys earthquakes: visitors pick a magnitude, the node on this machine pays.
 #[derive(Debug, Parser)]
@@ -54,9 +57,13 @@ struct Arguments {
     max_price: String,
 }
 
+/// The operation that is bought.
+const PATH: &str = "/v1/earthquakes/recent";
 /// The most times that a call whose end is not known is sent in all, and the pause between.
 const ATTEMPTS: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(1);
+/// The longest that a page waits for the price.
+const PRICE_WAIT: Duration = Duration::from_secs(5);
 
 /// The node that pays.
 #[derive(Debug)]
@@ -66,6 +73,8 @@ struct Node {
     secret: String,
     service: String,
     max_price: String,
+    /// As the service's description told it last.
+    price: Mutex<Option<String>>,
 }
 
 impl Node {
@@ -75,14 +84,34 @@ impl Node {
         let read = |file: &PathBuf| fs::read(file).with_context(|| format!("cannot read {}", file.display()));
         let ca =
             reqwest::Certificate::from_pem(&read(&arguments.ca)?).context("--ca holds no certificate")?;
-        let secret = String::from_utf8(read(&arguments.secret_file)?).context("--secret-file is no text")?;
+        let secret = String::from_utf8(read(&arguments.secret_file)?).context("--secret-file is not text")?;
         Ok(Self {
             client: reqwest::Client::builder().tls_certs_only([ca]).no_proxy().build()?,
-            url: format!("{}/internal/call", arguments.node.trim_end_matches('/')),
+            url: arguments.node.trim_end_matches('/').to_owned(),
             secret: secret.trim().to_owned(),
             service: arguments.service.clone(),
             max_price: arguments.max_price.clone(),
+            price: Mutex::default(),
         })
+    }
+
+    /// Reads what a call costs now: the service's description says so, which is free. What was known stays where it does not
+    /// come.
+    async fn look_up_price(&self) {
+        let url = format!("{}/services/{}/openapi.json", self.url, self.service);
+        let Ok(answer) = self.client.get(url).bearer_auth(&self.secret).timeout(PRICE_WAIT).send().await
+        else {
+            return;
+        };
+        let Ok(description) = answer.json::<Value>().await else { return };
+        if let Some(price) = description["paths"][PATH]["get"]["x-farthing-price-usdc"].as_str() {
+            *self.price.lock().unwrap_or_else(PoisonError::into_inner) = Some(price.to_owned());
+        }
+    }
+
+    fn prices(&self) -> Prices {
+        let price = self.price.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Prices { price, max: self.max_price.clone() }
     }
 
     /// One paid call. Its call id makes a repeat safe: the node charges it once, and gives its answer again. The error is for
@@ -92,7 +121,7 @@ impl Node {
             "call_id": new_call_id(),
             "api_id_public": self.service,
             "method": "GET",
-            "path": "/v1/earthquakes/recent",
+            "path": PATH,
             "params": { "minmagnitude": magnitude, "limit": "50" },
             "max_price": self.max_price,
         });
@@ -109,10 +138,12 @@ impl Node {
     async fn try_to_buy(&self, call: &Value) -> Result<Bought, Failed> {
         let lost = |what: &str| Failed { what: what.to_owned(), charged: None };
         let began = Instant::now();
-        let request = self.client.post(&self.url).bearer_auth(&self.secret).json(call);
+        let url = format!("{}/internal/call", self.url);
+        let request = self.client.post(url).bearer_auth(&self.secret).json(call);
         let answer = request.send().await.map_err(|_| lost("The node does not answer. Is it running?"))?;
         let (status, headers) = (answer.status(), answer.headers().clone());
-        let body = answer.bytes().await.map_err(|_| lost("The node stopped in the middle."))?;
+        let body =
+            answer.bytes().await.map_err(|_| lost("The node stopped before the answer was complete."))?;
         if status != StatusCode::OK {
             let problem: Value = serde_json::from_slice(&body).unwrap_or_default();
             let text = |name: &str| problem[name].as_str().unwrap_or_default().to_owned();
@@ -120,7 +151,7 @@ impl Node {
             return Err(Failed { what, charged: problem["charged"].as_bool() });
         }
         let Answer { features: quakes } = serde_json::from_slice(&body).map_err(|_| Failed {
-            what: "The service answered something else.".to_owned(),
+            what: "The service returned an unexpected answer.".to_owned(),
             charged: Some(true),
         })?;
         let charged = headers.get("x-farthing-charged").and_then(|value| value.to_str().ok());
@@ -143,9 +174,9 @@ struct Failed {
 impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let charged = match self.charged {
-            Some(true) => "It was charged.",
-            Some(false) => "Nothing was charged.",
-            None => "Whether it was charged is not known yet.",
+            Some(true) => "You were charged.",
+            Some(false) => "You were not charged.",
+            None => "It is not known yet whether you were charged.",
         };
         write!(f, "{} {charged}", self.what)
     }
@@ -174,14 +205,15 @@ async fn buy(State(node): State<&'static Node>, headers: HeaderMap, Form(wish): 
     };
     let is_address = host.parse::<SocketAddr>().is_ok() || host.split(':').next() == Some("localhost");
     if !from_here || !is_address {
-        return (StatusCode::FORBIDDEN, "Open the page itself to buy.").into_response();
+        return (StatusCode::FORBIDDEN, "To buy, open the page itself.").into_response();
     }
     let bought = node.buy(&wish.magnitude).await;
-    Html(page::page(&wish.magnitude, &node.max_price, Some(&bought))).into_response()
+    Html(page::page(&wish.magnitude, &node.prices(), Some(&bought))).into_response()
 }
 
 async fn show(State(node): State<&'static Node>) -> Html<String> {
-    Html(page::page("4.5", &node.max_price, None))
+    node.look_up_price().await;
+    Html(page::page("4.5", &node.prices(), None))
 }
 
 async fn style() -> impl IntoResponse {

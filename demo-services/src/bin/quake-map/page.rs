@@ -15,6 +15,15 @@ const POLICY: &str =
     "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 const CHOICES: [&str; 6] = ["2.5", "3.5", "4.5", "5", "5.5", "6"];
 
+/// What one call costs, in USDC.
+#[derive(Debug)]
+pub(super) struct Prices {
+    /// None while the service's description was not read.
+    pub(super) price: Option<String>,
+    /// The most that this application pays.
+    pub(super) max: String,
+}
+
 /// The result of one call.
 #[derive(Debug)]
 pub(super) struct Bought {
@@ -61,7 +70,7 @@ pub(super) async fn guarded(mut response: Response) -> Response {
 }
 
 /// The whole page, after a call if there was one.
-pub(super) fn page(magnitude: &str, max_price: &str, bought: Option<&Result<Bought, String>>) -> String {
+pub(super) fn page(magnitude: &str, prices: &Prices, bought: Option<&Result<Bought, String>>) -> String {
     let choices: String = CHOICES
         .iter()
         .map(|choice| {
@@ -70,21 +79,40 @@ pub(super) fn page(magnitude: &str, max_price: &str, bought: Option<&Result<Boug
         })
         .collect();
     let result = match bought {
-        None => "<p>Nothing bought yet. Every press of the button is one paid call.</p>".to_owned(),
+        None => "<p>Nothing bought yet. Each press of the button makes one paid call.</p>".to_owned(),
         Some(Err(why)) => format!("<p class=\"problem\" role=\"alert\">{}</p>", escape(why)),
         Some(Ok(bought)) => result(bought, magnitude),
     };
     include_str!("page.html")
         .replace("{{choices}}", &choices)
-        .replace("{{max_price}}", &escape(max_price))
+        .replace("{{price}}", &price(prices))
+        .replace("{{max_price}}", &escape(&prices.max))
         .replace("{{map}}", &map(bought.and_then(|bought| bought.as_ref().ok())))
         .replace("{{result}}", &result)
+}
+
+/// The words of the button.
+fn price(prices: &Prices) -> String {
+    match &prices.price {
+        Some(price) => format!("Buy for {} USDC", escape(price)),
+        None => format!("Buy for at most {} USDC", escape(&prices.max)),
+    }
+}
+
+/// `from 2018-02-02 to 2018-02-08`: the days of what was bought, whenever that was.
+fn days(quakes: &[Quake]) -> String {
+    let times = || quakes.iter().map(|quake| quake.properties.time);
+    match (times().min(), times().max()) {
+        (Some(first), Some(last)) if date(first) == date(last) => format!(" of {}", date(first)),
+        (Some(first), Some(last)) => format!(" from {} to {}", date(first), date(last)),
+        _ => String::new(),
+    }
 }
 
 fn result(bought: &Bought, magnitude: &str) -> String {
     let mut rows = String::new();
     for quake in &bought.quakes {
-        let place = quake.properties.place.as_deref().unwrap_or("somewhere");
+        let place = quake.properties.place.as_deref().unwrap_or("unknown place");
         let [_, _, depth_km] = quake.geometry.coordinates;
         // Writing to a String cannot fail.
         let _ = write!(
@@ -97,11 +125,12 @@ fn result(bought: &Bought, magnitude: &str) -> String {
     }
     let (n, charged, milliseconds) = (bought.quakes.len(), escape(&bought.charged), bought.milliseconds);
     format!(
-        "<p role=\"status\"><strong>{n} earthquakes</strong> of magnitude {} and above, for \
+        "<p role=\"status\"><strong>{n} earthquakes</strong>{} of magnitude {} and above, for \
          <strong>{charged} USDC</strong>, in <strong>{milliseconds} ms</strong>.</p>\
          <div class=\"wide\" role=\"region\" aria-label=\"Earthquakes\" tabindex=\"0\"><table><thead><tr>\
          <th scope=\"col\">Magnitude</th><th scope=\"col\">Place</th><th scope=\"col\">Time (UTC)</th>\
          <th scope=\"col\">Depth</th></tr></thead><tbody>{rows}</tbody></table></div>",
+        days(&bought.quakes),
         escape(magnitude),
     )
 }
@@ -112,7 +141,8 @@ fn map(bought: Option<&Bought>) -> String {
     let dot = |quake: &Quake| {
         let [east, north, _] = quake.geometry.coordinates;
         let magnitude = quake.properties.mag.unwrap_or(1.0);
-        let title = format!("{magnitude:.1}, {}", quake.properties.place.as_deref().unwrap_or("somewhere"));
+        let title =
+            format!("{magnitude:.1}, {}", quake.properties.place.as_deref().unwrap_or("unknown place"));
         format!(
             "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"{:.1}\"><title>{}</title></circle>",
             (east + 180.0) * 2.0,
@@ -130,10 +160,15 @@ fn map(bought: Option<&Bought>) -> String {
     )
 }
 
-/// `2018-02-06 15:50` of milliseconds since 1970. Years begin in March here, so that a leap day ends its year.
+/// `2018-02-06 15:50` of milliseconds since 1970.
 fn utc(milliseconds: i64) -> String {
-    let minutes = milliseconds.div_euclid(60_000);
-    let (days, minute) = (minutes.div_euclid(1440) + 719_468, minutes.rem_euclid(1440));
+    let minute = milliseconds.div_euclid(60_000).rem_euclid(1440);
+    format!("{} {:02}:{:02}", date(milliseconds), minute / 60, minute % 60)
+}
+
+/// `2018-02-06` of milliseconds since 1970. Years begin in March here, so that a leap day ends its year.
+fn date(milliseconds: i64) -> String {
+    let days = milliseconds.div_euclid(86_400_000) + 719_468;
     // 146,097 days are 400 years.
     let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
@@ -142,7 +177,7 @@ fn utc(milliseconds: i64) -> String {
     let day_of_month = day_of_year - (153 * month + 2) / 5 + 1;
     let (year, month) =
         if month < 10 { (era * 400 + year, month + 3) } else { (era * 400 + year + 1, month - 9) };
-    format!("{year}-{month:02}-{day_of_month:02} {:02}:{:02}", minute / 60, minute % 60)
+    format!("{year}-{month:02}-{day_of_month:02}")
 }
 
 fn escape(text: &str) -> String {
@@ -172,6 +207,23 @@ mod tests {
     }
 
     #[test]
+    fn the_days_are_those_of_the_data_and_the_button_says_the_price() {
+        let quake = |time| Quake {
+            properties: Properties { place: None, mag: Some(5.0), time },
+            geometry: Geometry { coordinates: [10.0, 20.0, 30.0] },
+        };
+        assert_eq!(
+            days(&[quake(1_517_932_200_000), quake(951_782_400_000)]),
+            " from 2000-02-29 to 2018-02-06"
+        );
+        assert_eq!((days(&[quake(0)]), days(&[])), (" of 1970-01-01".to_owned(), String::new()));
+        let button =
+            |known: Option<&str>| price(&Prices { price: known.map(str::to_owned), max: "0.01".to_owned() });
+        assert_eq!(button(Some("0.002")), "Buy for 0.002 USDC");
+        assert_eq!(button(None), "Buy for at most 0.01 USDC");
+    }
+
+    #[test]
     fn what_strangers_wrote_is_text_and_nothing_else() {
         let place = "<script>alert(1)</script>\" onload=\"x\u{202e}";
         let quake = Quake {
@@ -179,7 +231,11 @@ mod tests {
             geometry: Geometry { coordinates: [10.0, 20.0, 30.0] },
         };
         let bought = Ok(Bought { quakes: vec![quake], charged: "<b>".to_owned(), milliseconds: 1 });
-        for page in [page("\"><i>", "0.01", Some(&bought)), page("5", "<u>", Some(&Err("<s>".to_owned())))] {
+        let prices = |price: Option<&str>| Prices { price: price.map(str::to_owned), max: "<u>".to_owned() };
+        for page in [
+            page("\"><i>", &prices(Some("<b>")), Some(&bought)),
+            page("5", &prices(None), Some(&Err("<s>".to_owned()))),
+        ] {
             for tag in ["<script", "<b>", "<i>", "<u>", "<s>", "onload=\"", "\u{202e}"] {
                 assert!(!page.contains(tag), "{tag} in {page}");
             }
