@@ -29,7 +29,7 @@ pub mod window;
 use caller::CallerKey;
 use farthing_os::clock;
 pub use window::Flag;
-use window::{CallEnd, ConductWindow};
+use window::{CallEnd, ConductWindow, LostAnswer};
 
 /// Services that are remembered, each for each secret; all of them were paid.
 const WINDOWS_MAX: usize = 1_000;
@@ -175,17 +175,16 @@ impl Conduct {
         self.clone().stored()
     }
 
-    /// Counts as failed, likewise, a charge for a call that was made then and whose answer was lost. Whoever broke the
-    /// connection, that loses the answers of all calls under way: one counts only when its call was made after the last
-    /// one was counted.
+    /// Counts as failed, likewise, a charge for a call whose answer was lost. Whoever broke the connection, that loses the
+    /// answers of all calls under way: one counts only when its call was made after the last one that counted was known.
     pub fn note_lost(
         &self,
         call: (ServiceId, &str),
         why: &str,
-        made: Instant,
+        lost: LostAnswer,
         trial: Option<TrialPermit>,
     ) -> impl Future<Output = ()> + Send + use<> {
-        self.count(call, (CallEnd::Failed, why), trial, Some(made));
+        self.count(call, (CallEnd::Failed, why), trial, Some(lost));
         self.clone().stored()
     }
 
@@ -194,13 +193,13 @@ impl Conduct {
         (service, secret): (ServiceId, &str),
         (came, why): (CallEnd, &str),
         trial: Option<TrialPermit>,
-        made_and_lost: Option<Instant>,
+        lost: Option<LostAnswer>,
     ) {
         let key = CallerKey::new(service, secret);
         {
             let (mut state, now_secs) = (self.0.state.lock(), clock::now_secs());
             let window = state.windows.entry(key).or_default();
-            if made_and_lost.is_none_or(|made| window.counts_lost(made, Instant::now())) {
+            if lost.is_none_or(|lost| window.counts_lost(lost)) {
                 let (was_kept, was_flagged) =
                     (window.is_worth_keeping(now_secs), window.flag(now_secs).is_some());
                 window.note(came, why, trial.is_some(), now_secs);
@@ -421,9 +420,10 @@ mod tests {
     async fn of_charges_whose_answers_one_break_lost_one_counts_and_each_of_those_that_broke_alone() {
         let (_folder, ledger) = ledger();
         let conduct = Conduct::restore(ledger, STOP).unwrap();
-        let lost = async |service: ServiceId, made: Instant| {
-            conduct.note_lost((service, DEFAULT_SECRET), "it never arrived", made, None).await;
+        let note_lost = async |service: ServiceId, lost: LostAnswer| {
+            conduct.note_lost((service, DEFAULT_SECRET), "it never arrived", lost, None).await;
         };
+        let lost = async |service, made| note_lost(service, LostAnswer { made, known: Instant::now() }).await;
         let together = Instant::now();
         for _ in 0..64 {
             lost(service(1), together).await;
@@ -441,6 +441,13 @@ mod tests {
             lost(service(1), Instant::now()).await;
         }
         assert_eq!(conduct.of(service(1)).flag.map(|flag| flag.bad()), Some(6));
+        // Each caller saw the charge of the call before, which was counted only after that.
+        let counted = Instant::now();
+        for ago in (1..=6).rev() {
+            let at = counted.checked_sub(Duration::from_millis(ago)).unwrap();
+            note_lost(service(3), LostAnswer { made: at, known: at }).await;
+        }
+        assert_eq!(conduct.of(service(3)).flag.map(|flag| flag.bad()), Some(6));
     }
 
     #[tokio::test]
@@ -453,7 +460,8 @@ mod tests {
         for made in [Instant::now(), before] {
             let trial = conduct.admit(service(1), DEFAULT_SECRET).unwrap();
             assert!(trial.is_some() && conduct.admit(service(1), DEFAULT_SECRET).is_err());
-            conduct.note_lost((service(1), DEFAULT_SECRET), "it never arrived", made, trial).await;
+            let lost = LostAnswer { made, known: Instant::now() };
+            conduct.note_lost((service(1), DEFAULT_SECRET), "it never arrived", lost, trial).await;
         }
         assert!(conduct.admit(service(1), DEFAULT_SECRET).unwrap().is_some(), "also when it does not count");
         assert_eq!(conduct.of(service(1)).flag.map(|flag| flag.bad()), Some(7));

@@ -21,6 +21,7 @@ use super::{
     accounts::expected_of,
     answer,
     channels::PayerChannel,
+    conduct::window::LostAnswer,
     exchange::{ASK_TIMEOUT, OwnerWord},
 };
 
@@ -241,8 +242,9 @@ impl Consumer {
         let domain = self.0.signer.domain();
         let verified = answer::verify_receipt(&expected_of(&purchase), domain, receipt, signature);
         let Ok(receipt) = verified else { return };
+        let lost = LostAnswer { made: begun, known: Instant::now() };
         if !receipt.charged.is_zero() && self.0.accounts.book_late(&purchase, receipt).await {
-            self.observe_charge_after_all(&purchase, begun);
+            self.observe_charge_after_all(&purchase, lost);
         }
     }
 }

@@ -9,8 +9,8 @@
 //!
 //! An honest owner keeps an answer for a while, and asks its service once more for one that is gone. But it forgets, and a
 //! network that breaks off loses every answer under way. So of the charges whose answers were lost those count that are for
-//! calls made after the last one was counted ([`Conduct::note_lost`]): one break counts once, and an owner that breaks off
-//! each call counts each time.
+//! calls made after the last one that counted was known ([`Conduct::note_lost`]): one break counts once, and an owner that
+//! breaks off each call counts each time.
 
 use std::{
     collections::BTreeMap,
@@ -27,7 +27,10 @@ use tokio::time::{sleep, timeout};
 
 use super::{
     Bought, BuyError, Consumer, Order,
-    conduct::{Conduct, TrialPermit, window::CallEnd},
+    conduct::{
+        Conduct, TrialPermit,
+        window::{CallEnd, LostAnswer},
+    },
     exchange::LostAt,
     unanswered::Unanswered,
     unjudged::{BoughtVersion, Unjudged},
@@ -154,10 +157,10 @@ impl Consumer {
         }
     }
 
-    /// Counts a charge for a call that had ended as not charged; it was found in books that were compared from `begun` on.
-    pub(super) fn observe_charge_after_all(&self, purchase: &Purchase, begun: Instant) {
+    /// Counts a charge for a call that had ended as not charged; of those in the same books the first counts.
+    pub(super) fn observe_charge_after_all(&self, purchase: &Purchase, lost: LostAnswer) {
         let call = (purchase.service, &*purchase.secret);
-        self.0.tasks.spawn(self.0.conduct.note_lost(call, CHARGED_AFTER_ALL, begun, None));
+        self.0.tasks.spawn(self.0.conduct.note_lost(call, CHARGED_AFTER_ALL, lost, None));
     }
 
     fn judge(
@@ -168,6 +171,7 @@ impl Consumer {
         unjudged: Unjudged,
     ) {
         let Unjudged { bought, made, trial, .. } = unjudged;
+        let lost = LostAnswer { made, known: Instant::now() };
         let charged = ChargedAnswer::new(&promise.request, answer);
         // Now: whoever bought it may let go of it next.
         let known = bought.known.upgrade();
@@ -181,7 +185,7 @@ impl Consumer {
                     match consumer.0.stopping.run_until_cancelled(grounds).await {
                         Some(Grounds::Read(known)) => known,
                         Some(Grounds::Gone) => {
-                            return conduct.note_lost(call, CHARGED_AND_UNJUDGED, made, trial).await;
+                            return conduct.note_lost(call, CHARGED_AND_UNJUDGED, lost, trial).await;
                         }
                         // Nor is anything said of it when this node stops.
                         Some(Grounds::Unread) | None => return,
@@ -227,7 +231,8 @@ impl Consumer {
 
     fn count_lost(&self, promise: &Promise, why: &str, unjudged: Unjudged) {
         let (call, Unjudged { made, trial, .. }) = (counted_under(promise), unjudged);
-        self.0.tasks.spawn(self.0.conduct.note_lost(call, why, made, trial));
+        let lost = LostAnswer { made, known: Instant::now() };
+        self.0.tasks.spawn(self.0.conduct.note_lost(call, why, lost, trial));
     }
 }
 

@@ -79,6 +79,15 @@ impl fmt::Display for Flag {
     }
 }
 
+/// A call that was charged and whose answer was lost.
+#[derive(Clone, Copy, Debug)]
+pub struct LostAnswer {
+    /// The moment when the call was made.
+    pub made: Instant,
+    /// The moment when this node knew the charge, before anybody could see it: a call that is made once it is seen counts.
+    pub known: Instant,
+}
+
 /// The latest calls of a service, and what follows from them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -89,7 +98,7 @@ pub struct ConductWindow {
     why: String,
     flagged_secs: Option<u64>,
     trials_failed: u32,
-    /// The moment when a charge whose answer was lost was counted last.
+    /// The moment when the last charge that counted, of those whose answer was lost, was known.
     #[serde(skip)]
     lost_at: Option<Instant>,
     /// The user's rule for this service, in place of the setting.
@@ -121,12 +130,11 @@ impl ConductWindow {
         }
     }
 
-    /// Tells whether a charge counts for a call that was made then and whose answer was lost, and has the next one held
-    /// against it.
-    pub fn counts_lost(&mut self, made: Instant, now: Instant) -> bool {
-        let counts = self.lost_at.is_none_or(|lost_at| lost_at <= made);
+    /// Tells whether a charge counts whose answer was lost, and has the next one held against it.
+    pub fn counts_lost(&mut self, lost: LostAnswer) -> bool {
+        let counts = self.lost_at.is_none_or(|lost_at| lost_at <= lost.made);
         if counts {
-            self.lost_at = Some(now);
+            self.lost_at = Some(lost.known);
         }
         counts
     }

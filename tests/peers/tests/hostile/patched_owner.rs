@@ -100,6 +100,12 @@ impl Owner {
             farthing_chain::local(world.chain.rpc_url(), Anvil::CHAIN_ID, world.chain.token).contract;
         let wallet = Wallet::open(world.owner.data_dir(), None)?;
         world.owner.stop().await?;
+        // A call on a connection that is about to end would be lost on the way, and no fault of whoever comes next.
+        eventually("the consumer's node has lost the owner's", async || {
+            let peers = world.consumer.control().ask(endpoint::Peers).await?;
+            Ok(peers.iter().all(|peer| peer.wallet.0 != world.owner_wallet))
+        })
+        .await?;
         let ledger = Ledger::open(&world.owner.data_dir().join("ledger.redb"), OpenMode::Existing)?;
         let channel = *ledger.payee_channels()?.first().context("the owner's channel")?;
         drop(ledger);
