@@ -131,9 +131,21 @@ impl Chain {
             remembered.entries.iter().filter_map(|entry| DepositUnderWay::of(entry, &domain)).collect();
         tasks.spawn(write.run(remembered.entries));
         tasks.close();
-        let reader = reader(Purpose::OnDemand);
+        let (reader, background) = (reader(Purpose::OnDemand), reader(Purpose::Watch));
         let let_go = CancellationToken::new();
-        let inner = Inner { reader, wallet, domain, views, watcher, writer, deposits, stop, let_go, tasks };
+        let inner = Inner {
+            reader,
+            background,
+            wallet,
+            domain,
+            views,
+            watcher,
+            writer,
+            deposits,
+            stop,
+            let_go,
+            tasks,
+        };
         Ok(ChainHandle(Arc::new(inner)))
     }
 }
@@ -145,6 +157,8 @@ pub struct ChainHandle(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     reader: Reader,
+    /// For upkeep, which nobody waits for.
+    background: Reader,
     wallet: Address,
     domain: Domain,
     views: Arc<Views>,

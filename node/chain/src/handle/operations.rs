@@ -218,13 +218,17 @@ impl ChainHandle {
         self.0.reader.balances(wallet, At::Latest).await.map_err(|error| self.unread(error))
     }
 
-    /// The newest block that the chain cannot replace any more; 0 where no endpoint can say.
+    /// The newest block that the chain cannot replace any more; 0 where no endpoint can say. Counts as a request in the
+    /// background, like [`Self::landed`].
     ///
     /// # Errors
     /// See [`ChainError`].
     pub async fn settled_block(&self) -> Result<u64, ChainError> {
-        let safe = self.0.reader.safe_block().await.map_err(|error| self.unread(error))?;
-        Ok(self.confirmed_block().await?.min(safe.unwrap_or_default()))
+        let reader = &self.0.background;
+        let unread = |error| self.unread(error);
+        let safe = reader.safe_block().await.map_err(unread)?;
+        let head = reader.head().await.map_err(unread)?;
+        Ok(reader.confirmed(head.number()).min(safe.unwrap_or_default()))
     }
 
     /// Looks for a transaction; `None` when no block has it: its block was replaced, or an endpoint had invented it.
@@ -232,7 +236,7 @@ impl ChainHandle {
     /// # Errors
     /// See [`ChainError`].
     pub async fn landed(&self, transaction: TxHash) -> Result<Option<Landed>, ChainError> {
-        let receipt = self.0.reader.receipt(B256::from(transaction.0)).await;
+        let receipt = self.0.background.receipt(B256::from(transaction.0)).await;
         Ok(receipt.map_err(|error| self.unread(error))?.map(|receipt| Landed {
             block: receipt.block(),
             fee_wei: receipt.fee_wei(),

@@ -132,7 +132,10 @@ async fn requests_are_counted_by_their_purpose() {
     assert!(before.watch > 0);
     assert_eq!((before.write, before.on_demand), (0, 0));
     chain.balances_of(world.payee.address()).await.unwrap();
-    chain.send_usdc(world.payee.address(), usdc(1)).await.unwrap();
+    let sent = chain.send_usdc(world.payee.address(), usdc(1)).await.unwrap();
+    // The upkeep of the books asks both again and again, and nobody waits for it.
+    chain.settled_block().await.unwrap();
+    chain.landed(sent.tx_hash.unwrap()).await.unwrap();
     let after = chain.request_counts();
     assert_eq!(after.on_demand, 2, "the two balances");
     assert!(after.write > 0);

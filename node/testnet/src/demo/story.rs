@@ -44,7 +44,7 @@ pub struct Report {
     pub graphql_sent: String,
     /// Chain requests that a call waited for, on both nodes. Rule 1 says none.
     pub rpc_requests_during_calls: u64,
-    /// Chain requests of the background watchers in the same time: one look a poll, however many calls.
+    /// Chain requests in the background in the same time: of watchers and upkeep, however many calls.
     pub rpc_watch_requests_during_calls: u64,
 }
 
