@@ -430,7 +430,7 @@ impl Alerts {
         Ok(())
     }
 
-    /// Makes the secret that signs what the webhook is told, in place of the one of before.
+    /// Creates the secret that signs what the webhook is told, in place of the one of before.
     ///
     /// # Errors
     /// [`LevelsError`]; the one of before holds then.

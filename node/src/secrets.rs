@@ -42,7 +42,7 @@ pub struct SecretFacts {
     pub last_used_secs: Option<u64>,
 }
 
-/// An error that keeps a secret from being made, changed or shown.
+/// An error that keeps a secret from being created, changed or shown.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretsError {
     #[error(transparent)]
@@ -154,7 +154,7 @@ impl Secrets {
         named.ok_or_else(|| SecretsError::NotFound(name.to_owned()))
     }
 
-    /// Makes a secret. It is accepted at once. Waits for the disk, like every change.
+    /// Creates a secret. It is accepted at once. Waits for the disk, like every change.
     ///
     /// # Errors
     /// [`SecretsError`]; nothing was changed then.

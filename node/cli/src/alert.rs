@@ -117,7 +117,7 @@ fn text(levels: &AlertLevels) -> String {
         ("Webhook", levels.webhook.clone().unwrap_or_else(|| "none".to_owned())),
         (
             "Signed",
-            if levels.signed { "yes" } else { "no: `farthing alert secret` makes a secret" }.to_owned(),
+            if levels.signed { "yes" } else { "no: `farthing alert secret` creates a secret" }.to_owned(),
         ),
         ("Told", if levels.webhook.is_some() { told } else { "-".to_owned() }),
         ("Problem", levels.problem.clone().unwrap_or_else(|| "-".to_owned())),

@@ -1,4 +1,4 @@
-//! The secrets that scripts present: made, looked at, limited, replaced, ended.
+//! The secrets that scripts present: created, looked at, limited, replaced, ended.
 
 use std::sync::Arc;
 

@@ -33,7 +33,7 @@ pub struct Grant {
     pub per_day: Option<Usdc>,
     /// Only these services; all when `None`.
     pub services: Option<BTreeSet<ServiceId>>,
-    /// The time when the secret was made, in seconds since the Unix epoch: another one had its name before.
+    /// The time when the secret was created, in seconds since the Unix epoch: another one had its name before.
     pub since_secs: u64,
 }
 

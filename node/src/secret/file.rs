@@ -32,7 +32,7 @@ use super::ConsumerSecret;
 pub const NAMED_MAX: usize = 64;
 /// A name is a column of a table and a part of an address.
 pub const NAME_CHARS_MAX: usize = 40;
-/// Services that one secret may be made for.
+/// Services that one secret may be for.
 pub const SERVICES_MAX: usize = 256;
 
 /// An error that keeps the stored secrets from use.
@@ -119,7 +119,7 @@ impl SecretFile {
         Self { path: data_dir.join(file_names::SECRETS) }
     }
 
-    /// The stored secrets; the default one is made at the first call.
+    /// The stored secrets; the default one is created at the first call.
     ///
     /// # Errors
     /// [`SecretFileError`] when there is a file that cannot be used; it is never replaced silently.

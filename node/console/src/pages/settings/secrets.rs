@@ -1,4 +1,4 @@
-//! Secrets for one program or person each: made, limited, shown, replaced, ended.
+//! Secrets for one program or person each: created, limited, shown, replaced, ended.
 
 use std::collections::BTreeSet;
 
@@ -50,7 +50,7 @@ struct SecretRow {
 struct SecretTemplate {
     frame: Frame,
     row: SecretRow,
-    /// The secret itself, right after it was made or asked for.
+    /// The secret itself, right after it was created or asked for.
     secret: Option<String>,
     fresh: bool,
     fields: SecretFields,
