@@ -86,8 +86,8 @@ fn differences(
     for parameter in &after.parameters {
         let shown = format!("parameter `{}`", crate::shown(&parameter.name));
         let Some(earlier) = find(before, parameter).and_then(|i| before.parameters.get(i)) else {
-            let required = if parameter.required { ", required" } else { "" };
-            what.push(format!("new {shown}{required}"));
+            let required = if parameter.required { "required " } else { "" };
+            what.push(format!("{required}{shown} added"));
             continue;
         };
         if parameter.required != earlier.required {
@@ -100,14 +100,14 @@ fn differences(
             let (from, to) = (old.type_name(&earlier.schema), new.type_name(&parameter.schema));
             let (from, to) = (crate::shown(&from), crate::shown(&to));
             what.push(if from == to {
-                format!("{shown} takes other values")
+                format!("{shown} accepts different values")
             } else {
-                format!("{shown} was {from} and is {to}")
+                format!("{shown} changed from {from} to {to}")
             });
         }
     }
     for parameter in before.parameters.iter().filter(|parameter| find(after, parameter).is_none()) {
-        what.push(format!("parameter `{}` is gone", crate::shown(&parameter.name)));
+        what.push(format!("parameter `{}` removed", crate::shown(&parameter.name)));
     }
     let body = |outlines: &Outlines, body: &Option<Body>| {
         body.as_ref().map(|body| {
@@ -115,13 +115,13 @@ fn differences(
         })
     };
     if body(old_outlines, &before.body) != body(new_outlines, &after.body) {
-        what.push("the body is different".to_owned());
+        what.push("the body changed".to_owned());
     }
     if old_outlines.answers(before) != new_outlines.answers(after) {
-        what.push("the answer is different".to_owned());
+        what.push("the answer changed".to_owned());
     }
     if before.deprecated != after.deprecated {
-        what.push(if after.deprecated { "deprecated now" } else { "no longer deprecated" }.to_owned());
+        what.push(if after.deprecated { "now deprecated" } else { "no longer deprecated" }.to_owned());
     }
     what
 }
@@ -228,9 +228,9 @@ mod tests {
             found.changed[0].what,
             [
                 "parameter `n` is now required",
-                "parameter `n` was integer and is string",
-                "new parameter `p`, required",
-                "parameter `o` is gone",
+                "parameter `n` changed from integer to string",
+                "required parameter `p` added",
+                "parameter `o` removed",
             ]
         );
         assert!(changes(&new, &new).is_empty());

@@ -84,7 +84,7 @@ pub(super) fn joined(mut told: Vec<VersionNote>, seen: Vec<VersionNote>) -> Vec<
         match told.iter_mut().find(|note| note.version == own.version) {
             None => told.push(VersionNote { seen_here: true, ..own }),
             Some(note) if note.price != own.price => {
-                note.what.push(format!("this node saw it at {} USDC a call", own.price));
+                note.what.push(format!("your node saw a price of {} USDC per call", own.price));
             }
             Some(_) => {}
         }
@@ -97,12 +97,12 @@ fn differences(before: &KnownService, after: &KnownService) -> Vec<String> {
     let (old, new): (&Listing, &Listing) = (before.listing(), after.listing());
     let mut what = Vec::new();
     if old.price != new.price {
-        what.push(format!("price {} → {} USDC a call", old.price, new.price));
+        what.push(format!("price: {} → {} USDC per call", old.price, new.price));
     }
     what.extend(own_prices(before, after));
     let described = changes(before.api().description(), after.api().description());
-    what.extend(described.added.iter().map(|operation| format!("new: {operation}")));
-    what.extend(described.removed.iter().map(|operation| format!("gone: {operation}")));
+    what.extend(described.added.iter().map(|operation| format!("added: {operation}")));
+    what.extend(described.removed.iter().map(|operation| format!("removed: {operation}")));
     what.extend(described.changed.iter().map(|one| format!("{}: {}", one.operation, one.what.join("; "))));
     if old.charge_policy != new.charge_policy {
         what.push(match new.charge_policy {
@@ -111,23 +111,23 @@ fn differences(before: &KnownService, after: &KnownService) -> Vec<String> {
         });
     }
     if old.name != new.name {
-        what.push(format!("called “{}” now", new.name));
+        what.push(format!("renamed to “{}”", new.name));
     }
     let texts = |listing: &Listing| (listing.summary.clone(), listing.category.clone(), listing.tags.clone());
     let long = |known: &KnownService| known.api().description().description.clone();
     if texts(old) != texts(new) || long(before) != long(after) {
-        what.push("other texts".to_owned());
+        what.push("summary, description, category or tags changed".to_owned());
     }
     if before.details().samples.map(|pin| pin.hash) != after.details().samples.map(|pin| pin.hash) {
-        what.push("other samples".to_owned());
+        what.push("free samples changed".to_owned());
     }
     match (old.paused, new.paused) {
         (false, true) => what.push("paused".to_owned()),
-        (true, false) => what.push("serves again".to_owned()),
+        (true, false) => what.push("resumed".to_owned()),
         _ => {}
     }
     if old.network != new.network || old.accepts != new.accepts {
-        what.push(format!("listed on the network {}", new.network));
+        what.push(format!("payment terms or network changed (network {})", new.network));
     }
     for sentence in &mut what {
         if sentence.chars().count() > SENTENCE_CHARS_MAX {
@@ -203,7 +203,9 @@ impl SeenVersions {
         let mut noted = self.0.lock();
         let at = noted.services.iter().position(|(own, _)| *own == id);
         if is_first {
-            note.what = vec![if at.is_some() { "seen again" } else { "first seen by this node" }.to_owned()];
+            note.what = vec![
+                if at.is_some() { "seen again by your node" } else { "first seen by your node" }.to_owned(),
+            ];
         }
         let at = at.unwrap_or_else(|| {
             if noted.services.len() >= SERVICES_SEEN_MAX {
@@ -296,11 +298,14 @@ mod tests {
 
     #[test]
     fn what_the_owner_leaves_out_or_tells_otherwise_is_added_from_what_this_node_saw() {
-        let told = vec![note(1, 5, "published"), note(3, 5, "other texts")];
-        let seen = vec![note(1, 5, "first seen by this node"), note(2, 9, "price"), note(3, 7, "price")];
+        let told = vec![note(1, 5, "published"), note(3, 5, "free samples changed")];
+        let seen = vec![note(1, 5, "first seen by your node"), note(2, 9, "price"), note(3, 7, "price")];
         let joined = joined(told, seen);
         assert_eq!(versions(&joined), [(1, false), (2, true), (3, false)]);
         assert_eq!(joined[0].what, ["published"]);
-        assert_eq!(joined[2].what, ["other texts", "this node saw it at 0.000007 USDC a call"]);
+        assert_eq!(
+            joined[2].what,
+            ["free samples changed", "your node saw a price of 0.000007 USDC per call"]
+        );
     }
 }

@@ -52,7 +52,7 @@ async fn a_rescan_says_what_changed_and_publishes_it_when_asked_to() -> Result<(
     recorder.answer_with(document(&format!("{},{PORTS}", TIDES.replace("\"string\"", "\"integer\""))));
     let seen = rescan(false).await?;
     ensure!(seen.changes.added == ["GET /ports"] && !seen.applied, "{seen:?}");
-    ensure!(seen.changes.changed[0].what == ["parameter `port` was string and is integer"], "{seen:?}");
+    ensure!(seen.changes.changed[0].what == ["parameter `port` changed from string to integer"], "{seen:?}");
     let not_yet = call(&world, &api, "GET", "/ports", json!({})).await?;
     ensure!(not_yet.status == StatusCode::NOT_FOUND, "{not_yet:?}");
 

@@ -83,7 +83,7 @@ async fn a_newer_description_is_compared_and_then_published() -> Result<()> {
     let newer = document(&["/b", "/c"]);
     let page =
         browser.upload(&again, &[("file", Some("api.json"), newer.as_bytes()), ("go", None, b"see")]).await?;
-    ensure!(page.body.contains("New: GET /c") && page.body.contains("Removed: GET /a"), "{page:?}");
+    ensure!(page.body.contains("Added: GET /c") && page.body.contains("Removed: GET /a"), "{page:?}");
     ensure!(page.body.contains("Not published yet"), "{page:?}");
     ensure!(api(&node).await?.listing_version == 1);
     let broken = browser.upload(&again, &[("file", Some("api.json"), b"{"), ("go", None, b"apply")]).await?;

@@ -247,7 +247,7 @@ async fn a_change_reaches_consumers_and_the_owner_sees_that_its_listing_is_found
     let told = farthing(&world.owner, &["api", "health", &id]).await?;
     ensure!(told.ends_with(0)?.out.contains("1 of 1 connected nodes"), "{told:?}");
     let page = browser.get(&format!("/panel/apis/{id}")).await?;
-    ensure!(page.body.contains("Gone: GET /html") && page.body.contains("Version 1<"), "{page:?}");
+    ensure!(page.body.contains("Removed: GET /html") && page.body.contains("Version 1<"), "{page:?}");
     versions_are_told(&mut world, &id).await?;
     // Both nodes were restarted and find each other again first; a call that fails meanwhile is free.
     eventually("what is still offered is served", async || Ok(world.get("/ok").await?.status == 200)).await?;
@@ -260,11 +260,11 @@ async fn a_change_reaches_consumers_and_the_owner_sees_that_its_listing_is_found
 
 /// What was different, for the owner and for a stranger, over restarts of both.
 async fn versions_are_told(world: &mut World, id: &str) -> Result<()> {
-    let hidden = "gone: GET /html";
+    let hidden = "removed: GET /html";
     let own = world.owner.control().ask(endpoint::ApiVersions.of(id)).await?;
     let numbers: Vec<u64> = own.iter().map(|note| note.version).collect();
     ensure!(numbers == [2, 1] && own[1].what == ["published"] && own[0].price.0 == PRICE, "{own:?}");
-    for what in [hidden, "called “Found by others” now"] {
+    for what in [hidden, "renamed to “Found by others”"] {
         ensure!(own[0].what.iter().any(|told| told == what), "{what}: {own:?}");
     }
     // A stranger has it from the owner, word for word, and sees the newest with the service.
@@ -275,7 +275,7 @@ async fn versions_are_told(world: &mut World, id: &str) -> Result<()> {
     let mut browser = set_up(&world.consumer).await?;
     let page = browser.get(&format!("/panel/catalog/{id}?part=versions")).await?;
     ensure!(
-        page.body.contains("Gone: GET /html") && page.body.contains("The owner provides this history"),
+        page.body.contains("Removed: GET /html") && page.body.contains("The owner provides this history"),
         "{page:?}"
     );
 

@@ -97,10 +97,10 @@ pub(crate) fn versions(versions: &[VersionNote]) -> String {
         } else {
             one_line(&note.what.join("; "))
         };
-        let what = if note.seen_here { format!("{what} (seen by this node)") } else { what };
+        let what = if note.seen_here { format!("{what} (seen by your node)") } else { what };
         [note.version.to_string(), clock::timestamp(note.published_secs), note.price.to_string(), what]
     };
-    table(["VERSION", "PUBLISHED", "USDC", "WHAT WAS DIFFERENT"], versions.iter().map(row))
+    table(["VERSION", "PUBLISHED", "USDC", "CHANGES"], versions.iter().map(row))
 }
 
 /// A sample without its body.
@@ -154,8 +154,8 @@ pub(super) fn rescan(rescan: &Rescan) -> String {
     if changes.is_empty() {
         return "Nothing changed for callers.".to_owned();
     }
-    let added = changes.added.iter().map(|operation| format!("new      {operation}\n"));
-    let removed = changes.removed.iter().map(|operation| format!("gone     {operation}\n"));
+    let added = changes.added.iter().map(|operation| format!("added    {operation}\n"));
+    let removed = changes.removed.iter().map(|operation| format!("removed  {operation}\n"));
     let changed = changes.changed.iter();
     let changed =
         changed.map(|change| format!("changed  {}: {}\n", change.operation, change.what.join("; ")));

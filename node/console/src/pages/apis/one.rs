@@ -246,7 +246,7 @@ fn rescan_shown(rescan: &Rescan) -> RescanShown {
 
 /// One line for each operation that is different.
 fn changes(changes: &Changes) -> Vec<String> {
-    let added = changes.added.iter().map(|operation| format!("New: {operation}"));
+    let added = changes.added.iter().map(|operation| format!("Added: {operation}"));
     let removed = changes.removed.iter().map(|operation| format!("Removed: {operation}"));
     let changed =
         changes.changed.iter().map(|change| format!("{}: {}", change.operation, change.what.join("; ")));

@@ -200,7 +200,7 @@ fn versions() -> Vec<VersionShown> {
         what: what.iter().map(ToString::to_string).collect(),
         seen_here: version == 2,
     };
-    vec![version(2, &["Added GET /v1/harbours"]), version(1, &[])]
+    vec![version(2, &["Added: GET /v1/harbours"]), version(1, &[])]
 }
 
 fn code() -> CodeTabs {
