@@ -73,7 +73,7 @@ pub enum Auto {
     Off,
     /// Show whether daily backups are on, the newest and the next backup, and any problem
     Status,
-    /// Make one now
+    /// Create a backup now
     Now,
 }
 
@@ -94,7 +94,7 @@ pub(super) async fn backup(context: &Context, verb: Backup) -> Result<(), Failur
         Backup::List => {
             let all = context.node()?.ask(endpoint::Backups).await?;
             if all.is_empty() {
-                context.output.prose("No backups yet; make one with `farthing backup create`.");
+                context.output.prose("No backups yet; create one with `farthing backup create`.");
             }
             context.output.data(&all, |all| {
                 table(["BYTES", "FILE"], all.iter().map(|one| [one.bytes.to_string(), one.path.clone()]))
@@ -313,7 +313,7 @@ impl From<&BackupSummary> for ShownBackup {
 impl ShownBackup {
     fn text(&self) -> String {
         pairs([
-            ("Made", self.made.clone()),
+            ("Created", self.made.clone()),
             ("Wallet", self.wallet.clone()),
             ("Files", self.files.join(" ")),
             ("Channels", self.channels.to_string()),

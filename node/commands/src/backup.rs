@@ -115,7 +115,7 @@ async fn phrase_of(node: &Handles) -> Result<SecretText, Failed> {
     wallet.phrase().cloned().ok_or_else(|| {
         let detail = "this wallet has no phrase because it came from a keystore file";
         let next =
-            "Make a backup instead, or print the wallet's file with `farthing wallet export --keystore`.";
+            "Create a backup instead, or print the wallet's file with `farthing wallet export --keystore`.";
         Failed::new(StatusCode::CONFLICT, &detail, next)
     })
 }

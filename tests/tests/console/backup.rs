@@ -71,7 +71,7 @@ async fn a_backup_is_made_downloaded_and_restored_in_the_place_of_another_node()
     let page = browser.post(LIST, &short).await?;
     ensure!(page.status == 422 && page.body.contains("fewer than 10 characters"), "{page:?}");
     let page = browser.post(LIST, &typed(PASSPHRASE)).await?;
-    ensure!(page.status == 200 && page.body.contains("The backup is made"), "{page:?}");
+    ensure!(page.status == 200 && page.body.contains("Backup created"), "{page:?}");
     let all = old.process.control().ask(endpoint::Backups).await?;
     let name = all.first().context("no backup")?.name.clone();
     let download = format!("{LIST}/{name}/download");

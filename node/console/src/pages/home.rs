@@ -118,7 +118,7 @@ fn steps(
         HomeStep {
             done: backup.written_down_secs.is_some() || backup.newest_backup_secs.is_some(),
             title: "Back up the wallet",
-            detail: "Write down its 24 words, or make a backup file that only your passphrase opens. Without a backup, you \
+            detail: "Write down its 24 words, or create a backup file that only your passphrase opens. Without a backup, you \
                      lose the money if you lose the disk. You can also restore an earlier node there."
                 .to_owned(),
             link: Some(("Back up or restore", "/panel/settings/backup")),

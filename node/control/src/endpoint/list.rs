@@ -346,7 +346,7 @@ endpoints! {
         "Backup" {
             /// List the backups in the data folder, newest first
             backups: Backups, GET "/backups" []; () -> ([types::Backup]), Low;
-            /// Make a backup, encrypted with the passphrase
+            /// Create a backup, encrypted with the passphrase
             create_backup: CreateBackup, POST "/backups" []; (types::BackupRequest) -> (types::Backup), High;
             /// Download a backup
             backup: Backup, GET "/backups/{name}" [LISTED]; () -> (raw), High;
@@ -364,7 +364,7 @@ endpoints! {
             automatic_backups: AutomaticBackups, GET "/automatic-backups" []; () -> (types::AutomaticBackups), Low;
             /// Turn daily backups on or off, or change how many are kept
             set_automatic_backups: SetAutomaticBackups, POST "/automatic-backups" []; (types::AutomaticBackupsRequest) -> (types::AutomaticBackups), High;
-            /// Make the daily backup now
+            /// Create the daily backup now
             make_automatic_backup: MakeAutomaticBackup, POST "/automatic-backups/now" []; () -> (types::Backup), Low;
             /// List replaced nodes; restoring a backup keeps the files of the node it replaces
             replaced_nodes: ReplacedNodes, GET "/replaced-nodes" []; () -> ([types::ReplacedNode]), Low;

@@ -85,7 +85,7 @@ pub(in crate::pages) async fn list(visit: Visit, Query(asked): Query<BackupParam
     let said = match asked.daily.as_str() {
         "on" => BackupNotice::Done("Daily backups are on. Your node makes the first one now."),
         "off" => BackupNotice::Done("Daily backups are off. Existing backups stay."),
-        "made" => BackupNotice::Done("Today's backup is made."),
+        "made" => BackupNotice::Done("Today's backup was created."),
         "removed" => BackupNotice::Done("The files of the replaced node are removed."),
         _ => BackupNotice::Nothing,
     };
