@@ -67,7 +67,7 @@ async fn finds_the_earthquakes(browser: &Browser) -> Result<()> {
 async fn tries_them_free(browser: &Browser) -> Result<()> {
     browser.press("a.button.primary").await?;
     browser.wait_for_address("/sandbox").await?;
-    browser.wait_for("Your wallet has no USDC").await?;
+    browser.wait_for("Your wallet does not have enough USDC").await?;
     browser.press("button[value=sample]").await?;
     browser.wait_for_address("call=").await?;
     browser.wait_for("you were not charged").await

@@ -200,7 +200,7 @@ async fn without_money_the_page_says_so_before_and_after() -> Result<()> {
     let world = World::with(Setup { funds: Usdc::ZERO, ..Setup::default() }).await?;
     let mut sandbox = Sandbox::open(&world).await?;
     let form = sandbox.form("GET /ok").await?;
-    ensure!(form.body.contains("Your wallet has no USDC"), "{form:?}");
+    ensure!(form.body.contains("Your wallet does not have enough USDC"), "{form:?}");
     let (_, page) = sandbox.call("GET /ok", &[]).await?;
     ensure!(
         page.body.contains("not enough funds") && page.body.contains("You were not charged."),

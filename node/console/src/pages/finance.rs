@@ -130,7 +130,9 @@ pub(super) async fn settle(State(panel): State<ConsoleState>, form: Form<NoField
     // A browser that goes away must not end a claim half-way.
     let node = panel.node().clone();
     let claiming = tokio::spawn(async move { node.ask(endpoint::Settle).await });
-    let outcome = claiming.await.map_err(|_| Failure::broken("The claim failed unexpectedly."))?;
+    let outcome = claiming
+        .await
+        .map_err(|_| Failure::broken("The claim failed unexpectedly. Finance shows what was claimed."))?;
     match super::register::mendable(outcome)? {
         Ok(settled) if settled.transactions.is_empty() => {
             let done = "There is nothing to claim: all earnings are in the wallet.".to_owned();
@@ -181,7 +183,9 @@ pub(super) async fn close(Path(text): Path<String>, form: Form<NoFields>) -> Pag
     let at = endpoint::CloseChannel.of(id);
     let node = form.visit.panel.node().clone();
     let closing = tokio::spawn(async move { node.ask(at).await });
-    let outcome = closing.await.map_err(|_| Failure::broken("Closing the channel failed unexpectedly."))?;
+    let outcome = closing
+        .await
+        .map_err(|_| Failure::broken("Closing the channel failed unexpectedly. Finance shows its state."))?;
     match super::register::mendable(outcome)? {
         Ok(channel) => {
             let state = crate::texts::sentence(&channel.state_in_words());

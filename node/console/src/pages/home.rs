@@ -109,7 +109,9 @@ fn steps(
             done: status.peers > 0,
             title: "Join the network",
             detail: match status.peers {
-                0 => "No other node is connected yet. Add one to `network.bootstrap`.".to_owned(),
+                0 => "No other node is connected yet. If this lasts, add a node's address to `network.bootstrap` \
+                      and restart your node."
+                    .to_owned(),
                 1 => "One other node is connected.".to_owned(),
                 peers => format!("{peers} other nodes are connected."),
             },

@@ -226,7 +226,7 @@ fn without_price() -> Failure {
     Failure::new(
         StatusCode::UNPROCESSABLE_ENTITY,
         "The price is missing",
-        "The form came without the price on its button. Nothing was sent, and you were not charged.",
+        "The form did not send the price on its button. Nothing was sent, and you were not charged.",
         "Reload the page, then press the button with the price.",
     )
 }

@@ -174,7 +174,7 @@ fn claim_shown(claim: CallSettlement, side: CallSide) -> ClaimShown {
         (CallSide::Bought, _) => "The owner has not claimed it yet.",
         (CallSide::Served, HistoryState::Confirmed) => "Claimed and confirmed on chain.",
         (CallSide::Served, HistoryState::Lost) => "Lost: the payer withdrew it before it was claimed.",
-        (CallSide::Served, HistoryState::Failed) => "A claim failed. Your node claims it again.",
+        (CallSide::Served, HistoryState::Failed) => "A claim failed. Your node tries again.",
         (CallSide::Served, _) if claim.number.is_some() => "Your node has sent a claim to the chain.",
         (CallSide::Served, _) => "Not claimed yet. Your node claims when the amount is worth the fee.",
     };

@@ -165,9 +165,9 @@ fn health_shown(health: &ListingHealth, now_secs: u64) -> HealthShown {
         _ => format!("Seen by {current} of {asked} connected {}", if asked == 1 { "node" } else { "nodes" }),
     };
     let others = [
-        (earlier, "with an earlier version, which changes within seconds"),
+        (earlier, "with an earlier version that updates within seconds"),
         (missing, "without the listing"),
-        (silent, "did not answer"),
+        (silent, "without an answer"),
     ];
     let others =
         others.iter().filter(|(count, _)| *count > 0).map(|(count, words)| format!("{count} {words}"));
@@ -176,7 +176,7 @@ fn health_shown(health: &ListingHealth, now_secs: u64) -> HealthShown {
         headline,
         others: others.collect::<Vec<_>>().join(", "),
         details: match health.details_served {
-            None => "No node could be asked for its operations.",
+            None => "Your node could not ask any node for its operations.",
             Some(true) => "Other nodes can provide its operations, even while your node is away.",
             Some(false) => "Other nodes do not have its operations yet. They ask your node for them.",
         },

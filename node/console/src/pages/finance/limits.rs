@@ -196,7 +196,11 @@ pub(in crate::pages) async fn accept(form: Form<Accepted>) -> Page {
 }
 
 fn accepted(fields: &Accepted) -> Result<AcceptPrice, String> {
-    let service = fields.service.trim().parse().map_err(|_| "The service must be a UUID.".to_owned())?;
+    let service = fields
+        .service
+        .trim()
+        .parse()
+        .map_err(|_| "The service must be a UUID. Copy it from the catalog.".to_owned())?;
     let up_to = price("New maximum price per call", &fields.up_to).map_err(|wrong| wrong.words())?;
     Ok(AcceptPrice { service: Text(service), up_to: up_to.into() })
 }

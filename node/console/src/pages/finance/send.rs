@@ -115,7 +115,7 @@ pub(in crate::pages) async fn ask(form: Form<SendFields>) -> Page {
         };
         is_enough
             .then_some((to, amount))
-            .ok_or("Amount is more than the wallet has. Send less, or wait for more.")
+            .ok_or("Amount is more than the wallet has. Send less, or add money to the wallet first.")
     };
     match read(&fields, frame.status.address.0).and_then(has) {
         Ok((to, amount)) => {

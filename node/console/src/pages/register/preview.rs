@@ -149,7 +149,9 @@ pub(in crate::pages) async fn register(
     }
     // A browser that goes away must not leave it half done.
     let publishing = tokio::spawn(publish(panel.clone(), session, name.clone(), before.clone()));
-    let outcome = publishing.await.map_err(|_| Failure::broken("Registering failed unexpectedly."))?;
+    let outcome = publishing.await.map_err(|_| {
+        Failure::broken("Registering failed unexpectedly. My APIs shows whether the service is live.")
+    })?;
     match outcome? {
         Ok(api) => Ok(to_service(&api.id.to_string())),
         Err(problem) => page(&visit, name, &before, Some(problem)).await,

@@ -34,7 +34,7 @@ pub(super) fn before(
     if status.address.0 == owner {
         warning = stopped("This is your own service. Your node cannot buy from itself, but other nodes can.");
     } else if !status.spending {
-        warning = stopped("Spending is stopped on this node.");
+        warning = stopped("Spending is stopped on this node. See Finance › Limits to resume it.");
     }
     if price.is_zero() {
         return Before { words: "This call is free.".to_owned(), deposit: None, warning };
@@ -46,7 +46,8 @@ pub(super) fn before(
     let has_money = status.balance.usdc.is_some_and(|usdc| usdc.0 >= price);
     let from_wallet = open.is_none() || deposit.is_some();
     if warning.is_none() && from_wallet && !has_money {
-        let words = format!("Your wallet has no USDC for it yet: send some to {}.", status.address);
+        let words =
+            format!("Your wallet does not have enough USDC for this call. Send some to {}.", status.address);
         warning = Some(Warning { words, is_final: false });
     }
     let left = open.map(|channel| channel.deposited.0.saturating_sub(channel.spent.0));

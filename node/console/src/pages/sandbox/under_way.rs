@@ -124,7 +124,7 @@ fn interrupted() -> Problem {
 }
 
 fn undecided(title: &str, detail: String) -> Problem {
-    let next = "See in Activity how the call ended.";
+    let next = "Activity shows how the call ended.";
     let (kind, title) = (ProblemName::Undecided.kind(), title.to_owned());
     Problem { kind, title, ..Problem::of_status(StatusCode::INTERNAL_SERVER_ERROR, detail, next) }
 }
