@@ -13,4 +13,5 @@ mod load;
 mod outages;
 mod start;
 mod support;
+mod syscalls;
 mod transactions;

@@ -63,8 +63,17 @@ pub fn body_with_id(world: &World, method: &str, path: &str, call_id: &str) -> V
 
 /// Sends a call and lets the test do other things meanwhile.
 pub async fn call_in_background(world: &World, body: &Value) -> Result<JoinHandle<Result<Answer>>> {
+    call_by(world.client(), world, body).await
+}
+
+/// The same by another client than the world's.
+pub async fn call_by(
+    client: &reqwest::Client,
+    world: &World,
+    body: &Value,
+) -> Result<JoinHandle<Result<Answer>>> {
     let url = format!("{}/internal/call", world.consumer.status().await?.gateway_url);
-    let request = world.client().post(url).bearer_auth(&world.secret).body(body.to_string());
+    let request = client.post(url).bearer_auth(&world.secret).body(body.to_string());
     Ok(tokio::spawn(async move {
         let response = request.send().await?;
         Ok(Answer {
