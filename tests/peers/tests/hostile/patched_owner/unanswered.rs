@@ -51,8 +51,7 @@ async fn replaced_with(
     consumer_settings: Vec<(String, String)>,
 ) -> Result<(World, Arc<Owner>, NetworkHandle)> {
     let mut world = World::with(Setup { consumer_settings, ..Setup::default() }).await?;
-    eventually("the first call is served", async || Ok(world.get("/ok").await?.status.is_success())).await?;
-    world.wait_until_decided().await?;
+    serve_one(&world).await?;
     let (owner, network) = Owner::replaces(&mut world, answers).await?;
     world.expect_differences(&["X1: "]);
     owner.tell();
