@@ -1,14 +1,17 @@
 //! What tests of paid calls ask for: amounts, answers, ports, and backups.
 
 use std::{
-    net::{TcpListener, UdpSocket},
+    io,
+    net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket},
     path::Path,
 };
 
 use anyhow::{Result, bail, ensure};
 use farthing_protocol::Usdc;
 use farthing_testnet::{NodeOptions, NodeProcess};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tokio::net::TcpSocket;
 
 use crate::{
     command::{farthing, run},
@@ -80,7 +83,10 @@ pub fn on_a_fixed_port() -> Result<Vec<(String, String)>> {
     Ok(setting("network.listen", &listen))
 }
 
-/// A port that nobody has, and that the system hands out to nobody.
+/// The ports that [`free_port`] has given, until this process ends: while a node restarts, it does not listen on its own.
+static RESERVED: Mutex<Vec<TcpSocket>> = Mutex::new(Vec::new());
+
+/// A port that nobody has, that the system hands out to nobody, and that no other test is given.
 ///
 /// # Errors
 /// When there is none.
@@ -89,11 +95,23 @@ pub fn free_port() -> Result<u16> {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         // Below the range that the system hands out to others.
         let port = 10_000 + port % 20_000;
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() && UdpSocket::bind(("127.0.0.1", port)).is_ok() {
+        if let Ok(reserved) = reserve(port)
+            && UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
+        {
+            RESERVED.lock().push(reserved);
             return Ok(port);
         }
     }
     bail!("no port is free")
+}
+
+/// Takes a port without listening on it. Alone at first, so that two tests do not take the same one; from then on, whoever
+/// allows the reuse of addresses, as servers do, may listen there.
+fn reserve(port: u16) -> io::Result<TcpSocket> {
+    let socket = TcpSocket::new_v4()?;
+    socket.bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))?;
+    socket.set_reuseaddr(true)?;
+    Ok(socket)
 }
 
 /// One setting, as [`Setup`] takes them.

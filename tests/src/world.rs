@@ -113,7 +113,7 @@ pub struct Setup {
     pub consumer_endpoint: Option<Arc<Liar>>,
     /// The consumer knows the owner by a line that can stall, and not by its own address.
     pub has_line: bool,
-    /// Nobody tells the consumer of the owner: the settings of both say how they meet.
+    /// Nobody tells the consumer of the owner: the settings of both say how they meet, and the test waits for that.
     pub are_strangers: bool,
     pub owner_build: Build,
     pub consumer_build: Build,
@@ -182,6 +182,10 @@ impl World {
         consumer.wait_until_ready().await?;
         if !setup.funds.is_zero() {
             consumer.wait_for_usdc(setup.funds).await?;
+        }
+        if !setup.are_strangers {
+            // A node that is connected to nobody knows no service.
+            until_met(&consumer, owner_wallet, "the consumer's node has met the owner's").await?;
         }
         let url = setup.upstream_url.unwrap_or_else(|| upstream.url());
         let api = owner.control().tell(endpoint::AddApi, &service_file(&url, setup.charge)).await?;
@@ -324,11 +328,7 @@ impl World {
     /// # Errors
     /// When they stay apart.
     pub async fn wait_until_met(&self) -> Result<()> {
-        eventually("the owner's node has met the consumer's", async || {
-            let of_owner = self.owner.control().ask(endpoint::Peers).await?;
-            Ok(of_owner.iter().any(|peer| peer.wallet.0 == self.consumer_wallet))
-        })
-        .await?;
+        until_met(&self.owner, self.consumer_wallet, "the owner's node has met the consumer's").await?;
         self.wait_until_owner_is_met().await
     }
 
@@ -337,11 +337,7 @@ impl World {
     /// # Errors
     /// When it stays apart.
     pub async fn wait_until_owner_is_met(&self) -> Result<()> {
-        eventually("the consumer's node has met the owner's", async || {
-            let of_consumer = self.consumer.control().ask(endpoint::Peers).await?;
-            Ok(of_consumer.iter().any(|peer| peer.wallet.0 == self.owner_wallet))
-        })
-        .await
+        until_met(&self.consumer, self.owner_wallet, "the consumer's node has met the owner's").await
     }
 
     /// A node of this world is made to lie: at the end the books differ in this, each difference has one of these words,
@@ -393,6 +389,15 @@ impl World {
         }
         Ok(gain)
     }
+}
+
+/// Waits until a node is connected to another one.
+async fn until_met(node: &NodeProcess, other: Address, what: &str) -> Result<()> {
+    eventually(what, async || {
+        let peers = node.control().ask(endpoint::Peers).await?;
+        Ok(peers.iter().any(|peer| peer.wallet.0 == other))
+    })
+    .await
 }
 
 /// Every path of [`Upstream`], GET and POST.

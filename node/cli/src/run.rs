@@ -125,7 +125,10 @@ pub(super) async fn run(context: &Context, new: bool) -> Result<(), Failure> {
     node.end_promises().await;
     let ended = match ended {
         Ok(control) => Ok(control),
-        Err(_) => tokio::time::timeout_at(until, ports).await,
+        Err(_) => {
+            tracing::info!("some calls are still running; this node promises no further payment");
+            tokio::time::timeout_at(until, ports).await
+        }
     };
     match ended.map(|control| control.map_err(io::Error::other).flatten()) {
         Ok(Ok(())) => {}

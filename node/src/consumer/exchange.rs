@@ -89,6 +89,27 @@ impl LostAt {
     }
 }
 
+/// The copies of a call whose answers did not arrive.
+#[derive(Debug, Default)]
+struct LostCopies {
+    /// The end of the last one.
+    last: Option<LastKnown>,
+    /// By the owner's word on the copy before, it has the call.
+    is_taken: bool,
+}
+
+impl LostCopies {
+    /// Takes note of what came of a copy. Of a call that its owner has, one that the caller's time broke off was not lost:
+    /// what the owner said before is as true as if no time had been left for another copy.
+    fn note(&mut self, heard: Heard, word: &OwnerWord) {
+        let is_broken_off = matches!(word, OwnerWord::Nothing(LastKnown::Lost(Interrupted::Deadline)));
+        if heard == Heard::Lost && !(self.is_taken && is_broken_off) {
+            self.last = Some(word.last_known());
+        }
+        self.is_taken = heard == Heard::Running;
+    }
+}
+
 /// The result that the network brought for one message.
 type Brought = Result<(CallReply, Bytes, CallTiming), CallFailure>;
 
@@ -114,7 +135,7 @@ impl Consumer {
     ) -> Exchanged {
         let started = Instant::now();
         let was_in_doubt = copies.are_in_doubt();
-        let (mut asks, mut refused, mut lost) = (false, None, None);
+        let (mut asks, mut refused, mut lost) = (false, None, LostCopies::default());
         let mut too_early = 0;
         loop {
             let mut pause = RETRY_EVERY;
@@ -122,7 +143,7 @@ impl Consumer {
             let word = if asks {
                 let (end, word) = self.ask(attempt.expected.owner, attempt.call_id(), copies, left).await;
                 match end {
-                    End::Receipt => return with_receipt(word, LostAt::of(lost.as_ref(), was_in_doubt)),
+                    End::Receipt => return with_receipt(word, LostAt::of(lost.last.as_ref(), was_in_doubt)),
                     End::NotCharged => return not_charged(refused, word),
                     End::Open => word,
                 }
@@ -136,18 +157,16 @@ impl Consumer {
                 match if waits { Step::Again } else { copies.hear(heard, clock::uptime()) } {
                     Step::Again => {}
                     Step::Ask => asks = true,
-                    step => return concluded(step, word, LostAt::of(lost.as_ref(), was_in_doubt)),
+                    step => return concluded(step, word, LostAt::of(lost.last.as_ref(), was_in_doubt)),
                 }
-                if heard == Heard::Lost {
-                    lost = Some(word.last_known());
-                }
+                lost.note(heard, &word);
                 word
             };
             if Instant::now() + RETRY_EVERY >= deadline {
                 return match copies.are_in_doubt() {
                     true => Exchanged::Undecided {
-                        lost_at: LostAt::of(lost.as_ref(), was_in_doubt),
-                        reason: no_answer(lost, &word),
+                        lost_at: LostAt::of(lost.last.as_ref(), was_in_doubt),
+                        reason: no_answer(lost.last, &word),
                     },
                     false => concluded(Step::Uncharged, word, LostAt::Way),
                 };
@@ -391,6 +410,28 @@ mod tests {
         assert_eq!([Interrupted::NoAnswer, Interrupted::Deadline].map(lost_at), [LostAt::Way; 2]);
         assert_eq!(LostAt::of(None, false), LostAt::Owner);
         assert_eq!(LostAt::of(None, true), LostAt::Way, "a repeat of a call whose answer may have been lost");
+    }
+
+    #[test]
+    fn a_copy_that_the_callers_time_broke_off_was_not_lost_where_the_owner_said_that_it_has_the_call() {
+        let running = || {
+            let timing = CallTiming { connect: Duration::ZERO, exchange: Duration::ZERO, warm: true };
+            Ok((CallReply::Status(CallStatus::Running), Bytes::new(), timing))
+        };
+        let lost = |why| Err(CallFailure::Unknown(why));
+        let lost_at = |all: Vec<Brought>| {
+            let mut copies = LostCopies::default();
+            for brought in all {
+                let (heard, word) = heard(brought);
+                copies.note(heard, &word);
+            }
+            LostAt::of(copies.last.as_ref(), false)
+        };
+        assert_eq!(lost_at(vec![running(), running(), lost(Interrupted::Deadline)]), LostAt::Owner);
+        assert_eq!(lost_at(vec![lost(Interrupted::Deadline)]), LostAt::Way, "it may never have come");
+        assert_eq!(lost_at(vec![running(), lost(Interrupted::NoAnswer)]), LostAt::Way);
+        let before = vec![lost(Interrupted::NoAnswer), running(), lost(Interrupted::Deadline)];
+        assert_eq!(lost_at(before), LostAt::Way, "another one was");
     }
 
     #[test]

@@ -114,9 +114,9 @@ impl Payer {
 
     async fn until_known(&self, config: ChannelConfig, deposit: Usdc) -> Result<()> {
         let question = CallMessage::Sync(config.id(&self.chain.domain()), None);
-        eventually("the owner knows the deposit", async || {
-            let answer = self.network.call(self.owner, question.clone(), Bytes::new(), DEADLINE).await?;
-            Ok(matches!(answer, (CallReply::Channel(books), ..) if books.deposited >= deposit))
+        eventually("the owner is met, and knows the deposit", async || {
+            let answer = self.network.call(self.owner, question.clone(), Bytes::new(), DEADLINE).await;
+            Ok(matches!(answer, Ok((CallReply::Channel(books), ..)) if books.deposited >= deposit))
         })
         .await
     }

@@ -113,9 +113,11 @@ async fn a_call_that_keeps_its_buyer_from_ending_until_that_is_killed_makes_no_c
         refused_for_too_little(&world, "refused").await?;
         state().books = Some(ALL_THAT_WAS_SIGNED);
         world.consumer.ask_to_stop()?;
-        // Less than whoever stops a container waits, and more than a node may still promise.
-        tokio::time::sleep(Duration::from_secs(6)).await;
-        Ok(())
+        // It is killed before its time for that call is over, and when it may promise nothing more.
+        eventually("it promises nothing more", async || {
+            Ok(world.consumer.log().contains("promises no further payment"))
+        })
+        .await
     };
     tokio::select! { ended = held => ended, ended = ends => ended }?;
     world.consumer.restart_until_ready(Vec::new()).await?;

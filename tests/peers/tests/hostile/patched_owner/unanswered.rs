@@ -28,17 +28,30 @@ const SILENT: Answers = |_, _, _| None;
 /// The call runs until its caller's time is up.
 const RUNNING: Answers = |_, _, _| Some(CallReply::Status(CallStatus::Running));
 
-/// A flagged service is stopped, calls are not waited for long, and the owner finds the node again after a restart.
+/// How long calls last that their owner never ends.
+const SOON_OVER_MS: &str = "3000";
+
+/// A flagged service is stopped, and the owner finds the node again after a restart.
 fn settings() -> Result<Vec<(String, String)>> {
-    let stop = setting("spending.flagged", "stop");
-    Ok([stop, setting("limits.call_total_ms", "3000"), on_a_fixed_port()?].concat())
+    Ok([setting("spending.flagged", "stop"), on_a_fixed_port()?].concat())
 }
 
-/// A world whose first call was served, and the owner that took the real one's place then. It tells how calls ended.
+/// A world whose first call was served, and the owner that took the real one's place then. It ends calls in time.
 async fn replaced(answers: Answers) -> Result<(World, Arc<Owner>, NetworkHandle)> {
-    let mut world = World::with(Setup { consumer_settings: settings()?, ..Setup::default() }).await?;
-    eventually("the first call is served", async || Ok(world.get("/ok").await?.status.is_success())).await?;
-    world.wait_until_decided().await?;
+    replaced_with(answers, settings()?).await
+}
+
+/// The same with calls that are over soon, by an owner that tells how they ended when it is asked afterwards.
+async fn replaced_by_a_late_one(answers: Answers) -> Result<(World, Arc<Owner>, NetworkHandle)> {
+    replaced_with(answers, [settings()?, setting("limits.call_total_ms", SOON_OVER_MS)].concat()).await
+}
+
+async fn replaced_with(
+    answers: Answers,
+    consumer_settings: Vec<(String, String)>,
+) -> Result<(World, Arc<Owner>, NetworkHandle)> {
+    let mut world = World::with(Setup { consumer_settings, ..Setup::default() }).await?;
+    serve_one(&world).await?;
     let (owner, network) = Owner::replaces(&mut world, answers).await?;
     world.expect_differences(&["X1: "]);
     owner.tell();
@@ -89,7 +102,7 @@ async fn an_owner_that_breaks_calls_off_and_signs_that_it_served_them_is_flagged
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_owner_that_answers_nothing_and_signs_that_it_did_when_it_is_asked_is_flagged_and_stopped()
 -> Result<()> {
-    let (mut world, owner, _network) = replaced(SILENT).await?;
+    let (mut world, owner, _network) = replaced_by_a_late_one(SILENT).await?;
     expect_stopped_after(&mut world, &owner, (BAD_CALLS, "undecided"), cost(1 + BAD_CALLS)).await
 }
 
@@ -126,14 +139,14 @@ async fn answers_that_a_network_loses_and_their_owner_gives_again_flag_nobody() 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_owner_that_lets_calls_run_and_has_nothing_but_receipts_is_flagged_and_stopped() -> Result<()> {
-    let (mut world, owner, _network) = replaced(RUNNING).await?;
+    let (mut world, owner, _network) = replaced_by_a_late_one(RUNNING).await?;
     expect_stopped_after(&mut world, &owner, (BAD_CALLS, "undecided"), cost(1 + BAD_CALLS)).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_owner_that_lets_calls_run_and_never_ends_them_is_flagged_and_stopped_although_it_charges_nothing()
 -> Result<()> {
-    let (mut world, owner, _network) = replaced(RUNNING).await?;
+    let (mut world, owner, _network) = replaced_by_a_late_one(RUNNING).await?;
     owner.state.lock().interrupts = true;
     // What it charges nothing for, the books of before do not lack.
     world.expect_differences(&[]);
@@ -152,7 +165,7 @@ async fn answers_that_come_after_a_calls_time_flag_nobody() -> Result<()> {
 }
 
 async fn expect_late_answers_flag_nobody(answers: Answers) -> Result<()> {
-    let (mut world, owner, _network) = replaced(answers).await?;
+    let (mut world, owner, _network) = replaced_by_a_late_one(answers).await?;
     owner.state.lock().keeps_answers = true;
     for n in 0..=BAD_CALLS {
         let answer = world.get("/ok").await?;
@@ -168,7 +181,7 @@ async fn expect_late_answers_flag_nobody(answers: Answers) -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_that_one_break_lost_count_once_and_those_that_a_crash_left_open_do_not_count() -> Result<()>
 {
-    let (mut world, owner, _network) = replaced(SILENT).await?;
+    let (mut world, owner, _network) = replaced_by_a_late_one(SILENT).await?;
     let body = world.body("GET", "/ok");
     let together = futures::future::try_join_all((0..2 * BAD_CALLS).map(|_| world.call(&body))).await?;
     for answer in together {

@@ -33,8 +33,7 @@ fn settings() -> Vec<(String, String)> {
 /// A world whose first call was served, and the owner that took the real one's place then.
 async fn silenced(consumer_settings: Vec<(String, String)>) -> Result<(World, Arc<Owner>, NetworkHandle)> {
     let mut world = World::with(Setup { consumer_settings, ..Setup::default() }).await?;
-    eventually("the first call is served", async || Ok(world.get("/ok").await?.status.is_success())).await?;
-    world.wait_until_decided().await?;
+    serve_one(&world).await?;
     let (owner, network) = Owner::replaces(&mut world, SILENT).await?;
     Ok((world, owner, network))
 }

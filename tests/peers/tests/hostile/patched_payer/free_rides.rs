@@ -122,13 +122,13 @@ async fn one_charge_buys_one_further_execution_and_none_after_a_restart() -> Res
 async fn a_deadline_of_a_millisecond_makes_neither_an_effect_nor_an_answer_free() -> Result<()> {
     let world = World::start().await?;
     let payer = Payer::join(&world, 0x56, cost(10)).await?;
-    let hasty = |id: &str, method, calls| CallRequest {
+    let hasty = |id: &str, method, path: &str, calls| CallRequest {
         method,
-        path: "/slow/400".to_owned(),
+        path: path.to_owned(),
         deadline_ms: 1,
         ..payer.request(id, cost(calls))
     };
-    let post = hasty("post", Method::Post, 1);
+    let post = hasty("post", Method::Post, "/slow/400", 1);
     let first = payer.send(post.clone()).await?;
     ensure!(matches!(first, Reply::Status(CallStatus::Running)), "the answer is shortened: {first:?}");
     eventually("the effect is charged", async || {
@@ -139,7 +139,8 @@ async fn a_deadline_of_a_millisecond_makes_neither_an_effect_nor_an_answer_free(
         }
     })
     .await?;
-    let get = payer.served(hasty("get", Method::Get, 2)).await?;
+    // Far longer than its deadline, and far less than the second that any call has.
+    let get = payer.served(hasty("get", Method::Get, "/slow/50", 2)).await?;
     assert_eq!((get.status, get.receipt.charged), (200, PRICE));
     expect_paid(&world, 2).await
 }
