@@ -17,6 +17,7 @@ use farthing_tests::{
 };
 use futures::future::{try_join, try_join_all};
 use serde_json::{Value, json};
+use tokio::net::TcpSocket;
 
 /// Copies of calls that an owner refused, in its `/metrics`.
 const REFUSED: &str = r#"farthing_calls_total{side="owner",outcome="refused"}"#;
@@ -85,8 +86,9 @@ async fn a_failed_upstream_costs_nothing() -> Result<()> {
     }
     assert_eq!(world.upstream.hits(), 6, "each was tried once");
 
+    let (_taken, refusing) = refusing()?;
     for (what, url) in [
-        ("it refuses connections", refusing().await?),
+        ("it refuses connections", refusing),
         (
             "it promises more than it sends",
             upstream::raw(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"n\":1}").await?,
@@ -340,8 +342,10 @@ async fn publish(world: &World, url: &str, charge: Charge) -> Result<Api> {
     world.publish(&service_file(url, charge)).await
 }
 
-/// An address at which nobody listens.
-async fn refusing() -> Result<String> {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-    Ok(format!("http://{}", listener.local_addr()?))
+/// An address at which nobody listens, and the socket that keeps the port from everybody else.
+fn refusing() -> Result<(TcpSocket, String)> {
+    let socket = TcpSocket::new_v4()?;
+    socket.bind("127.0.0.1:0".parse()?)?;
+    let url = format!("http://{}", socket.local_addr()?);
+    Ok((socket, url))
 }
