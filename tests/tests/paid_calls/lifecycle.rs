@@ -246,7 +246,7 @@ async fn the_first_call_on_new_terms_is_answered_and_its_deposit_is_counted_once
     };
     let before = listed(&world).await?;
     let longer = ("FARTHING_CHAIN__CLOSE_DELAY_SECS".to_owned(), "172800".to_owned());
-    world.owner.restart(vec![longer]).await?;
+    world.owner.restart_until_ready(vec![longer]).await?;
     world.wait_until_met().await?;
     eventually("the consumer knows the new terms", async || Ok(listed(&world).await? > before)).await?;
     expect_served(&world.get("/ok").await?)?;

@@ -76,7 +76,7 @@ async fn a_node_that_is_told_to_listen_where_its_upstream_was_serves_no_call_wit
     let setup = fixed_owner()?;
     let listens = setup.owner_settings[0].1.clone();
     let mut world = World::with(setup).await?;
-    world.owner.restart(names.environment()).await?;
+    world.owner.restart_until_ready(names.environment()).await?;
     let port = free_port()?;
     let mut server = serve(port).await?;
     let literal = world.publish(&service_file(&format!("http://127.0.0.1:{port}"), Charge::Success)).await?;
