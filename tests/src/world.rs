@@ -183,6 +183,10 @@ impl World {
         if !setup.funds.is_zero() {
             consumer.wait_for_usdc(setup.funds).await?;
         }
+        // No readiness waits for peers, and nobody else would tell the consumer of the service.
+        if !setup.are_strangers {
+            until_connected(&consumer, owner_wallet).await.context("the consumer's to the owner's")?;
+        }
         let url = setup.upstream_url.unwrap_or_else(|| upstream.url());
         let api = owner.control().tell(endpoint::AddApi, &service_file(&url, setup.charge)).await?;
         let secret = consumer.secret().await?;
@@ -324,11 +328,7 @@ impl World {
     /// # Errors
     /// When they stay apart.
     pub async fn wait_until_met(&self) -> Result<()> {
-        eventually("the owner's node has met the consumer's", async || {
-            let of_owner = self.owner.control().ask(endpoint::Peers).await?;
-            Ok(of_owner.iter().any(|peer| peer.wallet.0 == self.consumer_wallet))
-        })
-        .await?;
+        until_connected(&self.owner, self.consumer_wallet).await.context("the owner's to the consumer's")?;
         self.wait_until_owner_is_met().await
     }
 
@@ -337,11 +337,7 @@ impl World {
     /// # Errors
     /// When it stays apart.
     pub async fn wait_until_owner_is_met(&self) -> Result<()> {
-        eventually("the consumer's node has met the owner's", async || {
-            let of_consumer = self.consumer.control().ask(endpoint::Peers).await?;
-            Ok(of_consumer.iter().any(|peer| peer.wallet.0 == self.owner_wallet))
-        })
-        .await
+        until_connected(&self.consumer, self.owner_wallet).await.context("the consumer's to the owner's")
     }
 
     /// A node of this world is made to lie: at the end the books differ in this, each difference has one of these words,
@@ -393,6 +389,14 @@ impl World {
         }
         Ok(gain)
     }
+}
+
+async fn until_connected(node: &NodeProcess, wallet: Address) -> Result<()> {
+    eventually("one node is connected to the other", async || {
+        let peers = node.control().ask(endpoint::Peers).await?;
+        Ok(peers.iter().any(|peer| peer.wallet.0 == wallet))
+    })
+    .await
 }
 
 /// Every path of [`Upstream`], GET and POST.
