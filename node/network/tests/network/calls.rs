@@ -299,8 +299,11 @@ async fn an_owner_that_ends_streams_at_rest_at_once_loses_no_call() {
     let address = owner.address;
     let _owner = owner.echo();
     for _ in 0..20 {
-        // Far longer than the owner waits, and than its end needs to come.
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        // Far longer than the owner waits, and than its end needs to come. In steps: where this machine stands still, the time of
+        // one passes at once, and both sides are awake together at its end.
+        for _ in 0..25 {
+            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        }
         consumer.handle.call(address, request(0), Bytes::new(), DEADLINE).await.unwrap();
     }
     assert_eq!(consumer.handle.counters().calls_unknown, 0);
