@@ -340,6 +340,19 @@ impl World {
         until_connected(&self.consumer, self.owner_wallet).await.context("the consumer's to the owner's")
     }
 
+    /// Waits until the consumer has lost its owner, whose program has ended. What is sent while the connection seems to be there
+    /// is lost on the way, and nobody can tell that it was not served.
+    ///
+    /// # Errors
+    /// When the owner is still there.
+    pub async fn wait_until_owner_is_lost(&self) -> Result<()> {
+        eventually("the consumer's node has lost the owner's", async || {
+            let peers = self.consumer.control().ask(endpoint::Peers).await?;
+            Ok(peers.iter().all(|peer| peer.wallet.0 != self.owner_wallet))
+        })
+        .await
+    }
+
     /// A node of this world is made to lie: at the end the books differ in this, each difference has one of these words,
     /// and none of the words is missing.
     pub fn expect_differences(&self, words: &[&str]) {

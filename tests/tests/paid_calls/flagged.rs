@@ -281,6 +281,7 @@ async fn neither_a_lost_connection_nor_what_a_caller_gets_wrong_flags_a_service(
         ensure!(declined.status == StatusCode::NOT_FOUND, "{declined:?}");
     }
     world.owner.kill().await?;
+    world.wait_until_owner_is_lost().await?;
     for _ in 0..8 {
         let lost = world.get("/ok").await?;
         ensure!(lost.status == StatusCode::BAD_GATEWAY, "{lost:?}");
