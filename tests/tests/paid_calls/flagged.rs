@@ -113,7 +113,9 @@ pub async fn outlast(world: &World, api: &Api, path: &str) -> Result<()> {
     bail!("no call is sent within its caller's time")
 }
 
+/// As after a power cut, but for what the node is storing: it counts a call first.
 async fn restart(world: &mut World, environment: &[(&str, &str)]) -> Result<()> {
+    world.wait_until_decided().await?;
     world.consumer.kill().await?;
     let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     world.consumer.restart_until_ready(environment.collect()).await
