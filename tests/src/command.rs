@@ -7,6 +7,9 @@ use farthing_testnet::{NodeProcess, program};
 use serde_json::Value;
 use tokio::process::Command;
 
+/// On a busy machine any command may say so to people.
+pub const WHEN_SLOW: &str = "Still waiting for the node …\n";
+
 /// What a command left behind.
 #[derive(Debug)]
 pub struct Ran {

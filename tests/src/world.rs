@@ -113,7 +113,7 @@ pub struct Setup {
     pub consumer_endpoint: Option<Arc<Liar>>,
     /// The consumer knows the owner by a line that can stall, and not by its own address.
     pub has_line: bool,
-    /// Nobody tells the consumer of the owner: the settings of both say how they meet, and the test waits for that.
+    /// Nobody tells the consumer of the owner: the settings of both say how they meet.
     pub are_strangers: bool,
     pub owner_build: Build,
     pub consumer_build: Build,
@@ -183,9 +183,9 @@ impl World {
         if !setup.funds.is_zero() {
             consumer.wait_for_usdc(setup.funds).await?;
         }
+        // No readiness waits for peers, and nobody else would tell the consumer of the service.
         if !setup.are_strangers {
-            // A node that is connected to nobody knows no service.
-            until_met(&consumer, owner_wallet, "the consumer's node has met the owner's").await?;
+            until_connected(&consumer, owner_wallet).await.context("the consumer's to the owner's")?;
         }
         let url = setup.upstream_url.unwrap_or_else(|| upstream.url());
         let api = owner.control().tell(endpoint::AddApi, &service_file(&url, setup.charge)).await?;
@@ -328,7 +328,7 @@ impl World {
     /// # Errors
     /// When they stay apart.
     pub async fn wait_until_met(&self) -> Result<()> {
-        until_met(&self.owner, self.consumer_wallet, "the owner's node has met the consumer's").await?;
+        until_connected(&self.owner, self.consumer_wallet).await.context("the owner's to the consumer's")?;
         self.wait_until_owner_is_met().await
     }
 
@@ -337,7 +337,20 @@ impl World {
     /// # Errors
     /// When it stays apart.
     pub async fn wait_until_owner_is_met(&self) -> Result<()> {
-        until_met(&self.consumer, self.owner_wallet, "the consumer's node has met the owner's").await
+        until_connected(&self.consumer, self.owner_wallet).await.context("the consumer's to the owner's")
+    }
+
+    /// Waits until the consumer has lost its owner, whose program has ended. What is sent while the connection seems to be there
+    /// is lost on the way, and nobody can tell that it was not served.
+    ///
+    /// # Errors
+    /// When the owner is still there.
+    pub async fn wait_until_owner_is_lost(&self) -> Result<()> {
+        eventually("the consumer's node has lost the owner's", async || {
+            let peers = self.consumer.control().ask(endpoint::Peers).await?;
+            Ok(peers.iter().all(|peer| peer.wallet.0 != self.owner_wallet))
+        })
+        .await
     }
 
     /// A node of this world is made to lie: at the end the books differ in this, each difference has one of these words,
@@ -391,11 +404,10 @@ impl World {
     }
 }
 
-/// Waits until a node is connected to another one.
-async fn until_met(node: &NodeProcess, other: Address, what: &str) -> Result<()> {
-    eventually(what, async || {
+async fn until_connected(node: &NodeProcess, wallet: Address) -> Result<()> {
+    eventually("one node is connected to the other", async || {
         let peers = node.control().ask(endpoint::Peers).await?;
-        Ok(peers.iter().any(|peer| peer.wallet.0 == other))
+        Ok(peers.iter().any(|peer| peer.wallet.0 == wallet))
     })
     .await
 }

@@ -234,7 +234,10 @@ async fn addresses_that_belong_to_machines_alone_are_not_asked() -> Result<()> {
     {
         inspect(&[url]).await?.fails(2, &[])?;
     }
-    let free = tokio::net::TcpListener::bind("127.0.0.1:0").await?.local_addr()?;
-    inspect(&[&format!("http://{free}/")]).await?.fails(3, &["check that the server runs"])?;
+    // Bound, so that nobody else is given the port, and not listened on.
+    let socket = tokio::net::TcpSocket::new_v4()?;
+    socket.bind("127.0.0.1:0".parse()?)?;
+    let nobody = socket.local_addr()?;
+    inspect(&[&format!("http://{nobody}/")]).await?.fails(3, &["check that the server runs"])?;
     Ok(())
 }

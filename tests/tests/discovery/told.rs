@@ -111,9 +111,10 @@ async fn settings_of_a_list_are_lists_in_json_and_a_broken_file_is_one_clear_lin
 async fn a_probe_says_what_is_wrong_in_plain_words() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let data = folder.path().display().to_string();
-    let silent = std::net::TcpListener::bind("127.0.0.1:0")?;
-    let nobody = silent.local_addr()?;
-    drop(silent);
+    // Bound, so that nobody else is given the port, and not listened on.
+    let socket = tokio::net::TcpSocket::new_v4()?;
+    socket.bind("127.0.0.1:0".parse()?)?;
+    let nobody = socket.local_addr()?;
     for (url, words) in [
         ("foo", "`foo` is not the address of an HTTP server; write it like http://host:port/path"),
         (&format!("http://{nobody}/"), "refuses the connection: nothing listens there yet"),

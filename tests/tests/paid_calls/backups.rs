@@ -191,7 +191,9 @@ async fn an_owner_that_comes_back_from_a_backup_of_before_a_new_price_is_bought_
 async fn a_call_that_outlives_its_owners_loss_is_served_after_the_owner_was_shown_what_it_lost() -> Result<()>
 {
     let folder = tempfile::tempdir()?;
-    let mut world = World::with(fixed_owner()?).await?;
+    // A passphrase is slow on purpose, and the first call waits while its owner is restored with one.
+    let consumer_settings = setting("limits.call_total_ms", "120000");
+    let mut world = World::with(Setup { consumer_settings, ..fixed_owner()? }).await?;
     back_up(&world.owner, folder.path()).await?;
     // Promised before there was any receipt to name.
     let url = format!("{}/internal/call", world.consumer.status().await?.gateway_url);

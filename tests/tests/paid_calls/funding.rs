@@ -114,8 +114,17 @@ async fn gets_no_money(owner_settings: Vec<(String, String)>, asks: &str, forbid
     let open = farthing(&world.consumer, &["channel", "open", &service, "--deposit", "0.1"]).await?;
     ensure!(open.code != 0 && open.err.contains(asks), "{open:?}");
     for command in [&["catalog", "show", &service][..], &["catalog", "search", "Test"]] {
-        let told = farthing(&world.consumer, command).await?;
-        ensure!(told.ends_with(0)?.out.contains("does not buy") && told.out.contains(asks), "{told:?}");
+        // A search for words has a service as soon as its index does.
+        let mut told = None;
+        eventually("the command tells it", async || {
+            let ran = farthing(&world.consumer, command).await?;
+            ran.ends_with(0)?;
+            let is_told = ran.out.contains("does not buy") && ran.out.contains(asks);
+            told = Some(ran);
+            Ok(is_told)
+        })
+        .await
+        .with_context(|| format!("{told:?}"))?;
     }
     assert_eq!(world.chain.usdc_of(world.consumer_wallet).await?, FUNDS, "no money moved");
     assert_eq!(world.upstream.hits(), 0);

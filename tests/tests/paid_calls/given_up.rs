@@ -25,7 +25,10 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use crate::{flagged::counted, spending::send_with};
+use crate::{
+    flagged::{counted, outlast},
+    spending::send_with,
+};
 
 const GOOD: &str = r#"{"ok":true}"#;
 const GARBAGE: &str = r#"{"nope":1}"#;
@@ -142,12 +145,6 @@ async fn post(world: &World, api: &Api) -> Result<Answer> {
     world.call_of(api, "POST", "/tides").await
 }
 
-async fn outlast(world: &World, api: &Api) -> Result<()> {
-    let answer = post(world, api).await?;
-    ensure!(answer.problem() == "undecided", "{answer:?}");
-    Ok(())
-}
-
 /// The consumer's catalog has the new version, and the next call takes it.
 async fn list_anew(world: &World, api: &Api) -> Result<()> {
     let version = async || show(&world.consumer, api.id.0).await.map_or(0, |shown| shown.hit.version);
@@ -165,7 +162,7 @@ async fn late_charges_flag_and_stop_a_service_whose_owner_lists_a_new_version_be
     let api = sell(&world, &url, PRICE, ("post", json!([]))).await?;
     for call in 0..5 {
         list_anew(&world, &api).await?;
-        outlast(&world, &api).await?;
+        outlast(&world, &api, "/tides").await?;
         // The one before, whose version is in use no more.
         sluice.let_answer(usize::from(call > 0));
     }
@@ -195,7 +192,7 @@ async fn late_charges_flag_a_service_that_large_ones_displaced_from_memory() -> 
     let api = sell(&world, &url, PRICE, ("post", json!([]))).await?;
     let large = sell_large(&world, &open_url, PRICE).await?;
     for _ in 0..4 {
-        outlast(&world, &api).await?;
+        outlast(&world, &api, "/tides").await?;
         // Reading it takes longer than its first call has.
         eventually("the large one is bought", async || {
             Ok(world.call_of(&large, "GET", "/tides").await?.status.is_success())

@@ -5,16 +5,17 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use farthing_control::{
     endpoint,
-    types::{Api, ApiState, CatalogService, CatalogState, Channel, ChannelState},
+    types::{Api, ApiState, CatalogService, CatalogState, Channel, ChannelState, OperationFile, ServiceFile},
 };
-use farthing_protocol::Usdc;
+use farthing_protocol::{Usdc, call::Method};
 use farthing_testnet::{NodeProcess, rpc};
 use farthing_tests::{
     agreement::until_closed,
     calls::{cost, expect_free, expect_served, fixed_owner, setting},
     command::farthing,
+    upstream::Gate,
     wait::eventually,
-    world::{FUNDS, Setup, World},
+    world::{FUNDS, PRICE, Setup, World},
 };
 use serde_json::json;
 
@@ -245,7 +246,7 @@ async fn the_first_call_on_new_terms_is_answered_and_its_deposit_is_counted_once
     };
     let before = listed(&world).await?;
     let longer = ("FARTHING_CHAIN__CLOSE_DELAY_SECS".to_owned(), "172800".to_owned());
-    world.owner.restart(vec![longer]).await?;
+    world.owner.restart_until_ready(vec![longer]).await?;
     world.wait_until_met().await?;
     eventually("the consumer knows the new terms", async || Ok(listed(&world).await? > before)).await?;
     expect_served(&world.get("/ok").await?)?;
@@ -356,19 +357,28 @@ async fn a_signed_close_that_this_node_cannot_pay_for_is_told_as_that_and_brough
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_owner_that_was_busy_when_it_was_asked_and_closes_later_has_closed_unasked() -> Result<()> {
-    let owner_settings = setting("limits.upstream_first_byte_ms", "29000");
-    let world = World::with(Setup { owner_settings, ..Setup::default() }).await?;
+    let (world, mut gate) = (World::start().await?, Gate::start().await?);
     world.buy(1).await?;
-    // A call runs on the channel for as long as the payer asks.
-    let hits = world.upstream.hits();
-    let url = format!("{}/internal/call", world.consumer.status().await?.gateway_url);
-    let slow = world.body("GET", "/slow/25000").to_string();
-    let call = tokio::spawn(world.client().post(url).bearer_auth(&world.secret).body(slow).send());
-    eventually("the upstream works on the call", async || Ok(world.upstream.hits() > hits)).await?;
+    let held =
+        OperationFile { timeout_secs: Some(300), ..OperationFile::named(Method::Get, "/held".to_owned()) };
+    let file = ServiceFile {
+        name: "Held".to_owned(),
+        upstream: gate.url(),
+        operations: vec![held],
+        ..ServiceFile::priced(PRICE)
+    };
+    let api = world.publish(&file).await?;
     let id = world.channel().await?.id;
-    let busy = farthing(&world.consumer, &["channel", "close", &id.to_string(), "--yes"]).await?;
-    ensure!(busy.code != 0 && busy.err.contains("does not close the channel yet"), "{busy:?}");
-    assert_eq!(call.await??.status(), 200);
+    // A call runs on the channel for as long as the payer asks.
+    let asking = async {
+        gate.asked().await?;
+        let busy = farthing(&world.consumer, &["channel", "close", &id.to_string(), "--yes"]).await?;
+        ensure!(busy.code != 0 && busy.err.contains("does not close the channel yet"), "{busy:?}");
+        gate.open();
+        anyhow::Ok(())
+    };
+    let (answer, ()) = futures::try_join!(world.call_of(&api, "GET", "/held"), asking)?;
+    expect_served(&answer)?;
     world.wait_until_decided().await?;
 
     // Calls fill once a day what was closed unasked.

@@ -102,7 +102,7 @@ async fn an_address_or_a_name_that_leads_where_no_upstream_may_be_is_refused_at_
 async fn a_name_that_leads_closer_after_registration_is_not_followed_over_restarts_either() -> Result<()> {
     let names = Names::new().await?;
     let mut world = World::with(fixed_owner()?).await?;
-    world.owner.restart(names.environment()).await?;
+    world.owner.restart_until_ready(names.environment()).await?;
     let port = world.upstream.url().rsplit(':').next().unwrap_or_default().to_owned();
     let served = |name: &str| service_file(&format!("http://{name}:{port}"), Charge::Success);
     // No machine has this address, which belongs to a LAN.
@@ -127,7 +127,7 @@ async fn a_name_that_leads_closer_after_registration_is_not_followed_over_restar
             // What changes of a service beside its upstream does not let its name lead elsewhere.
             let priced = farthing(&world.owner, &["api", "price", &moves.id.to_string(), "0.001"]).await?;
             ensure!(priced.code == 0, "{priced:?}");
-            world.owner.restart(names.environment()).await?;
+            world.owner.restart_until_ready(names.environment()).await?;
         }
     }
     assert_eq!(world.upstream.hits(), 2, "only the name that stayed");

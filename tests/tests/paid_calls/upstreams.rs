@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result, ensure};
 use farthing_control::{
     endpoint,
-    types::{Api, Charge},
+    types::{Api, Charge, ServiceFile},
 };
 use farthing_protocol::{call::Method, limits};
 use farthing_tests::{
@@ -17,25 +17,21 @@ use farthing_tests::{
 };
 use futures::future::{try_join, try_join_all};
 use serde_json::{Value, json};
+use tokio::net::TcpSocket;
 
 /// Copies of calls that an owner refused, in its `/metrics`.
 const REFUSED: &str = r#"farthing_calls_total{side="owner",outcome="refused"}"#;
 
-/// Settings under which a slow upstream is found out soon, and 4 MiB is the largest answer.
-fn strict() -> Setup {
-    let owner_settings = [
-        setting("limits.upstream_first_byte_ms", "400"),
-        setting("limits.upstream_idle_ms", "400"),
-        setting("limits.upstream_total_ms", "5000"),
-        setting("limits.response_bytes_max", "4194304"),
-    ];
-    Setup { owner_settings: owner_settings.concat(), ..Setup::default() }
+/// An owner that passes on answers of at most 4 MiB, and gives its server the usual time, which a busy machine keeps.
+fn of_4_mib() -> Setup {
+    let owner_settings = setting("limits.response_bytes_max", "4194304");
+    Setup { owner_settings, ..Setup::default() }
 }
 
 #[tokio::test]
-async fn an_operation_has_the_time_that_its_listing_says_and_its_caller_waits_as_long() -> Result<()> {
-    let consumer_settings = setting("limits.call_total_ms", "1500");
-    let world = World::with(Setup { consumer_settings, ..strict() }).await?;
+async fn an_operation_has_the_time_that_its_listing_says() -> Result<()> {
+    let owner_settings = setting("limits.upstream_first_byte_ms", "400");
+    let world = World::with(Setup { owner_settings, ..Setup::default() }).await?;
     let mut file = service_file(&world.upstream.url(), Charge::Success);
     file.timeout_secs = Some(25);
     for operation in &mut file.operations {
@@ -43,7 +39,7 @@ async fn an_operation_has_the_time_that_its_listing_says_and_its_caller_waits_as
         operation.timeout_secs = is_short.then_some(1);
     }
     let api = world.publish(&file).await?;
-    // Longer than the owner's limits allow others, and than the consumer waits for others.
+    // Longer than the owner's limits allow others.
     expect_served(&world.call_of(&api, "POST", "/slow/2000").await?)?;
     let short = world.call_of(&api, "GET", "/slow/3000").await?;
     expect_free("more than the operation's own second", &short, 504, "upstream-timeout")?;
@@ -58,6 +54,17 @@ async fn an_operation_has_the_time_that_its_listing_says_and_its_caller_waits_as
     world.settle_for(cost(1)).await
 }
 
+#[tokio::test]
+async fn a_caller_waits_as_long_as_the_listing_says_of_an_operation() -> Result<()> {
+    let consumer_settings = setting("limits.call_total_ms", "1500");
+    let world = World::with(Setup { consumer_settings, ..Setup::default() }).await?;
+    let usual = service_file(&world.upstream.url(), Charge::Success);
+    let api = world.publish(&ServiceFile { timeout_secs: Some(25), ..usual }).await?;
+    // Longer than for others.
+    expect_served(&world.call_of(&api, "POST", "/slow/2000").await?)?;
+    world.settle_for(cost(1)).await
+}
+
 /// An owner that does so much for nothing, and then tries a call every so many milliseconds.
 fn patient_for(uncharged: u32, trial_ms: &str) -> Setup {
     let owner_settings = [
@@ -69,13 +76,12 @@ fn patient_for(uncharged: u32, trial_ms: &str) -> Setup {
 
 #[tokio::test]
 async fn a_failed_upstream_costs_nothing() -> Result<()> {
-    let world = World::with(strict()).await?;
+    let world = World::with(of_4_mib()).await?;
     for (path, status, problem, why) in [
         ("/status/500", 502, "upstream-failed", "answered with status 500"),
         ("/status/503", 502, "upstream-failed", "answered with status 503"),
         ("/redirect", 502, "upstream-failed", "redirects (status 307)"),
         ("/html", 502, "upstream-failed", "a web page that the service does not describe"),
-        ("/slow/2000", 504, "upstream-timeout", "did not answer the owner's node in time"),
         ("/large/4194305", 502, "answer-too-large", "larger than its owner passes on"),
     ] {
         let answer = world.get(path).await?;
@@ -83,10 +89,18 @@ async fn a_failed_upstream_costs_nothing() -> Result<()> {
         let told = String::from_utf8_lossy(&answer.body);
         ensure!(told.contains(why), "{path}: {told}");
     }
+    // A limit of its own, so that no other is exceeded.
+    let usual = service_file(&world.upstream.url(), Charge::Success);
+    let impatient = world.publish(&ServiceFile { timeout_secs: Some(1), ..usual }).await?;
+    let answer = world.call_of(&impatient, "GET", "/slow/5000").await?;
+    expect_free("it is slow", &answer, 504, "upstream-timeout")?;
+    let told = String::from_utf8_lossy(&answer.body);
+    ensure!(told.contains("did not answer the owner's node in time"), "{told}");
     assert_eq!(world.upstream.hits(), 6, "each was tried once");
 
+    let (_taken, refusing) = refusing()?;
     for (what, url) in [
-        ("it refuses connections", refusing().await?),
+        ("it refuses connections", refusing),
         (
             "it promises more than it sends",
             upstream::raw(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"n\":1}").await?,
@@ -121,7 +135,7 @@ async fn a_failed_upstream_costs_nothing() -> Result<()> {
 
 #[tokio::test]
 async fn an_answer_arrives_byte_for_byte() -> Result<()> {
-    let world = World::with(strict()).await?;
+    let world = World::with(of_4_mib()).await?;
     for bytes in [0, 1, 3 * 1024 * 1024, 4 * 1024 * 1024] {
         let answer = world.get(&format!("/large/{bytes}")).await?;
         expect_served(&answer)?;
@@ -340,8 +354,10 @@ async fn publish(world: &World, url: &str, charge: Charge) -> Result<Api> {
     world.publish(&service_file(url, charge)).await
 }
 
-/// An address at which nobody listens.
-async fn refusing() -> Result<String> {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-    Ok(format!("http://{}", listener.local_addr()?))
+/// An address at which nobody listens, and the socket that keeps the port from everybody else.
+fn refusing() -> Result<(TcpSocket, String)> {
+    let socket = TcpSocket::new_v4()?;
+    socket.bind("127.0.0.1:0".parse()?)?;
+    let url = format!("http://{}", socket.local_addr()?);
+    Ok((socket, url))
 }

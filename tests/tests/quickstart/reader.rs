@@ -13,16 +13,17 @@ use anyhow::{Context, Result, ensure};
 use farthing_control::{ControlClient, endpoint};
 use farthing_protocol::Address;
 use farthing_testnet::program;
-use farthing_tests::{calls::free_port, command::Ran, wait::eventually};
+use farthing_tests::{
+    calls::free_port,
+    command::{Ran, WHEN_SLOW},
+    wait::eventually,
+};
 use tokio::process::{Child, Command};
 
 use crate::{
     document::{Commands, Manner, holds},
     posing::Posing,
 };
-
-/// On a busy machine any command may say so.
-const WHEN_SLOW: &str = "Still waiting for the node …\n";
 
 pub(crate) struct Reader {
     folder: tempfile::TempDir,

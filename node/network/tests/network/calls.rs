@@ -231,11 +231,19 @@ async fn a_message_out_of_bounds_is_not_sent() {
 #[tokio::test]
 async fn an_answer_after_the_deadline_leaves_the_call_unknown() {
     let (mut owner, consumer) = Node::pair().await;
-    let deadline = std::time::Duration::from_millis(300);
-    let call = consumer.handle.call(owner.address, status_question(), Bytes::new(), deadline);
-    let (result, inbound) = tokio::join!(call, owner.calls.recv());
-    assert!(matches!(result.unwrap_err(), CallFailure::Unknown(_)));
-    inbound.unwrap().reply.send(status_answer(), Bytes::new());
+    let mut deadline = std::time::Duration::from_millis(300);
+    let (failure, inbound) = loop {
+        let call = consumer.handle.call(owner.address, status_question(), Bytes::new(), deadline);
+        let failure = call.await.unwrap_err();
+        if let Ok(inbound) = owner.calls.try_recv() {
+            break (failure, inbound);
+        }
+        // It did not get to the owner in time, which shows nothing.
+        deadline *= 2;
+        assert!(deadline < DEADLINE, "no call gets to the owner: {failure:?}");
+    };
+    assert!(matches!(failure, CallFailure::Unknown(_)), "{failure:?}");
+    inbound.reply.send(status_answer(), Bytes::new());
 }
 
 #[tokio::test]
@@ -291,8 +299,11 @@ async fn an_owner_that_ends_streams_at_rest_at_once_loses_no_call() {
     let address = owner.address;
     let _owner = owner.echo();
     for _ in 0..20 {
-        // Far longer than the owner waits, and than its end needs to come.
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        // Far longer than the owner waits, and than its end needs to come. In steps: where this machine stands still, the time of
+        // one passes at once, and both sides are awake together at its end.
+        for _ in 0..25 {
+            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        }
         consumer.handle.call(address, request(0), Bytes::new(), DEADLINE).await.unwrap();
     }
     assert_eq!(consumer.handle.counters().calls_unknown, 0);

@@ -190,7 +190,7 @@ async fn whom_only_the_directory_asked_is_let_go_while_company_and_callers_stay(
     .await;
     let called_over = connected_since(owner).await;
     node.handle.lookup(passed.address).await;
-    assert_eq!(node.handle.status().borrow().peers_known, 10, "the directory asked everybody");
+    until("the directory asked everybody", async || node.handle.status().borrow().peers_known == 10).await;
     until("it is let go", async || connected_since(passed.address).await.is_none()).await;
     assert_eq!(connected_since(owner).await, called_over, "it may be called again");
     assert_eq!(connected_since(company[0].address).await, begun, "it was dialled on purpose");

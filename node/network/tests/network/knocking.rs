@@ -82,14 +82,13 @@ async fn an_owner_that_was_not_reached_is_not_dialled_for_questions_and_called_o
     assert!(knocks.load(Ordering::SeqCst) > dials, "a call is worth a dial");
 
     // An owner that is away, and comes back under the record that led nowhere.
-    let (reserved, port) = reserved_port();
+    let (_reserved, port) = reserved_port();
     let told = neighbours[0].handle.ask(node.address, at(&owner, 1, port)).await.unwrap();
     assert_eq!(told, InfoResponse::Done);
     for _ in 0..4 {
         let away = node.handle.call(owner.address(), status_question(), Bytes::new(), DEADLINE).await;
         assert!(matches!(away, Err(CallFailure::NeverStarted(_))), "{away:?}");
     }
-    drop(reserved);
     let listen = vec![format!("/ip4/127.0.0.1/tcp/{port}")];
     let mut back = Node::start(NetworkConfig { key: owner.clone(), listen, ..config() }).await;
     let called = node.handle.call(owner.address(), status_question(), Bytes::new(), DEADLINE);

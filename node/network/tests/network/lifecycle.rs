@@ -19,8 +19,9 @@ async fn a_taken_port_is_named() {
 /// The library shares its TCP ports, so the system would let two nodes listen on one and split the connections.
 #[tokio::test]
 async fn a_second_node_on_one_tcp_port_is_refused() {
-    let first = Node::start(config()).await;
-    let address = first.listening();
+    let (_reserved, port) = reserved_port();
+    let address = format!("/ip4/127.0.0.1/tcp/{port}");
+    let first = Node::start(NetworkConfig { listen: vec![address.clone()], ..config() }).await;
     let wildcard = address.replace("127.0.0.1", "0.0.0.0");
     for listen in [address.clone(), wildcard] {
         let error =
@@ -54,8 +55,9 @@ async fn a_bootstrap_peer_that_appears_later_is_found() {
 
 #[tokio::test]
 async fn a_bootstrap_peer_that_comes_back_is_found_again() {
-    let first = Node::start(config()).await;
-    let address = first.listening();
+    let (_reserved, port) = reserved_port();
+    let address = format!("/ip4/127.0.0.1/tcp/{port}");
+    let first = Node::start(NetworkConfig { listen: vec![address.clone()], ..config() }).await;
     let other = Node::joined(&first).await;
     let (gone, key) = (first.address, new_key());
     first.handle.shutdown().await;
