@@ -65,7 +65,12 @@ async fn an_operation_is_found_read_and_tried_by_keyboard_alone() -> Result<()> 
     let enter = "\u{e007}";
     tab_to(&browser, ".leaves a").await?;
     press(&browser, enter).await?;
-    browser.wait_for("Colours of shelf 299").await?;
+    eventually("the operation is shown", async || {
+        // The results of the page before name it, too.
+        let Ok(heading) = browser.client.find(Locator::Id("operation")).await else { return Ok(false) };
+        Ok(heading.text().await.is_ok_and(|heading| heading == "Colours of shelf 299"))
+    })
+    .await?;
     browser.wait_for("at most 100").await?;
     tab_to(&browser, ".languages a[href*=\"language=python\"]").await?;
     press(&browser, enter).await?;
