@@ -76,10 +76,7 @@ async fn a_page_left_open_says_that_the_node_is_away_and_goes_on_when_it_is_back
     door.lead_to(&node).await?;
     eventually("the page has found the node again", async || Ok(!away(&browser).await?)).await?;
     // Still logged in, and what happens now is followed.
-    let upstream = Upstream::start().await?;
-    let file =
-        ServiceFile { name: "Begun later".to_owned(), ..service_file(&upstream.url(), Charge::Success) };
-    node.control().tell(endpoint::AddApi, &file).await?;
+    offer(&node, &Upstream::start().await?, "Begun later").await?;
     browser.wait_for("Begun later").await?;
     browser.goto("/panel/settings").await?;
     browser.wait_for("Only this browser is logged in").await?;
@@ -137,6 +134,12 @@ async fn away(browser: &Browser) -> Result<bool> {
     Ok(browser.client.execute(shown, Vec::new()).await?.as_bool() == Some(true))
 }
 
+async fn offer(node: &NodeProcess, upstream: &Upstream, name: &str) -> Result<()> {
+    let file = ServiceFile { name: name.to_owned(), ..service_file(&upstream.url(), Charge::Success) };
+    node.control().tell(endpoint::AddApi, &file).await?;
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_open_page_follows_by_one_stream_of_events() -> Result<()> {
     let Some((browser, node, origin, _folder)) = opened().await? else { return Ok(()) };
@@ -144,10 +147,10 @@ async fn an_open_page_follows_by_one_stream_of_events() -> Result<()> {
     browser.client.goto(START_PAGE).await?;
     browser.requests().await?;
     browser.goto("/panel").await?;
+    browser.follows().await?;
     let upstream = Upstream::start().await?;
     for name in ["One of two", "Two of two"] {
-        let file = ServiceFile { name: name.to_owned(), ..service_file(&upstream.url(), Charge::Success) };
-        node.control().tell(endpoint::AddApi, &file).await?;
+        offer(&node, &upstream, name).await?;
         browser.wait_for(name).await?;
     }
     let requests = browser.requests().await?;
