@@ -327,6 +327,13 @@ impl Browser {
         .await
     }
 
+    /// The names of the events that pages heard since the network was looked at last.
+    pub async fn heard(&self) -> Result<Vec<String>> {
+        let events = self.network().await?;
+        let heard = events.iter().filter(|event| event["method"] == "Network.eventSourceMessageReceived");
+        Ok(heard.filter_map(|event| Some(event["params"]["eventName"].as_str()?.to_owned())).collect())
+    }
+
     /// What happened in the network since this was asked last.
     async fn network(&self) -> Result<Vec<Value>> {
         let mut events = Vec::new();
