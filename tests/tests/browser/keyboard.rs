@@ -59,6 +59,10 @@ async fn the_console_is_set_up_and_searched_by_keyboard_alone() -> Result<()> {
     let code = node.control().ask(endpoint::ShowConsole).await?.setup_code.context("no code")?;
     let browser = Browser::open(&tools, &origin, true).await?;
     browser.goto("/panel").await?;
+    eventually("the code can be typed", async || {
+        Ok(browser.client.execute("return document.activeElement.id", Vec::new()).await? == "code")
+    })
+    .await?;
     let tab = String::from(char::from(Key::Tab));
     let enter = String::from(char::from(Key::Enter));
     for keys in [&code, &tab, "four random words", &tab, "four random words", &enter] {
