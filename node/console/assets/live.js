@@ -59,6 +59,7 @@ export function exchange(newer, force = false) {
 const isAnswer = "answer" in document.body.dataset;
 const away = document.getElementById("away");
 let waiting = false;
+let isOutdated = false;
 let heardAt = Date.now();
 let tickedAt = Date.now();
 
@@ -69,10 +70,16 @@ function sayLoggedOut(events) {
 }
 
 async function refresh(events) {
-  if (waiting || document.hidden || isAnswer) return;
+  if (document.hidden || isAnswer) return;
+  // A page that is on its way may be older than what changed now: it is fetched once more then.
+  isOutdated = true;
+  if (waiting) return;
   waiting = true;
   try {
-    exchange(await fetchPage(location.href));
+    while (isOutdated) {
+      isOutdated = false;
+      exchange(await fetchPage(location.href));
+    }
   } catch (error) {
     // Otherwise the next event tries again.
     if (error instanceof LoggedOut) sayLoggedOut(events);

@@ -199,24 +199,24 @@ impl Owner {
         let call = BegunCall::new(request.call_id, request.service, request.method, &request.path);
         let asked = refusals::asked(payer, &request);
         let mut answering = std::pin::pin!(self.answer(caller, request, body, arrival));
-        let answered = match tokio::time::timeout(patience, &mut answering).await {
-            Ok(answered) => {
-                if let Some((answer, _)) = &answered {
-                    killpoint::reached("owner.during_answer");
-                    let (answer, body) = answer.to_wire();
-                    reply.send(answer, body);
-                }
-                answered
-            }
+        let (answered, reply) = match tokio::time::timeout(patience, &mut answering).await {
+            Ok(answered) => (answered, Some(reply)),
             Err(_) => {
                 reply.send(CallReply::Status(CallStatus::Running), Bytes::new());
-                answering.await
+                (answering.await, None)
             }
         };
+        // Before the payer has the answer, so that the log of calls has all that a payer knows of.
         self.note_end(&call, payer, answered.as_ref());
-        if let Some(CallReply::Refused(refusal)) = answered.as_ref().map(|(answer, _)| answer.reply()) {
+        let Some((answer, _)) = answered else { return };
+        if let CallReply::Refused(refusal) = answer.reply() {
             let took_us = clock::micros(call.took());
             self.note_refused(RefusedCall { took_us, ..asked }, refusal);
+        }
+        if let Some(reply) = reply {
+            killpoint::reached("owner.during_answer");
+            let (answer, body) = answer.to_wire();
+            reply.send(answer, body);
         }
     }
 

@@ -46,7 +46,7 @@ async fn every_page_is_accessible_in_both_themes_and_at_every_width() -> Result<
     report.look(&browser, "login").await?;
     browser.fill(&[("password", "a wrong password")]).await?;
     browser.press("button.primary").await?;
-    browser.wait_for("password").await?;
+    eventually("the mistake is told", async || Ok(has(&browser, ".problem").await)).await?;
     report.look(&browser, "login-mistake").await?;
 
     report.end()?;

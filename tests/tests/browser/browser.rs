@@ -16,6 +16,7 @@ use fantoccini::{
 };
 use farthing_tests::{tell::tell, wait::eventually};
 use hyper_util::client::legacy::connect::HttpConnector;
+use parking_lot::Mutex;
 use reqwest::{Method, Url};
 use serde_json::{Value, json};
 
@@ -81,6 +82,8 @@ pub struct Browser {
     console: String,
     /// Whether pages run scripts.
     pub scripts: bool,
+    /// Requests of pages that nobody has asked for yet.
+    asked: Mutex<Vec<String>>,
     driver: Child,
     port: u16,
     _profile: tempfile::TempDir,
@@ -137,6 +140,7 @@ impl Browser {
             axe: tools.axe.clone(),
             console: console.to_owned(),
             scripts,
+            asked: Mutex::default(),
             driver,
             port,
             _profile: profile,
@@ -297,12 +301,48 @@ impl Browser {
 
     /// Where the pages under test sent requests since this was asked last.
     pub async fn requests(&self) -> Result<Vec<String>> {
-        let mut urls = Vec::new();
+        self.network().await?;
+        Ok(std::mem::take(&mut *self.asked.lock()))
+    }
+
+    /// Waits until the open page hears what changes from now on: it is loaded before its stream of events is open. The
+    /// network must not have been looked at since the page was opened.
+    pub async fn follows(&self) -> Result<()> {
+        let mut page = self.client.current_url().await?;
+        page.set_fragment(None);
+        let (mut stream, mut is_open) = (Value::Null, false);
+        eventually("the page hears what changes", async || {
+            for event in self.network().await? {
+                let (method, params) = (&event["method"], &event["params"]);
+                let is_sent = method == "Network.requestWillBeSent" && params["documentURL"] == page.as_str();
+                if is_sent && params["type"] == "Document" {
+                    (stream, is_open) = (Value::Null, false);
+                } else if is_sent && params["type"] == "EventSource" {
+                    stream = params["requestId"].clone();
+                }
+                is_open |= method == "Network.responseReceived" && params["requestId"] == stream;
+            }
+            Ok(is_open)
+        })
+        .await
+    }
+
+    /// The names of the events that pages heard since the network was looked at last.
+    pub async fn heard(&self) -> Result<Vec<String>> {
+        let events = self.network().await?;
+        let heard = events.iter().filter(|event| event["method"] == "Network.eventSourceMessageReceived");
+        Ok(heard.filter_map(|event| Some(event["params"]["eventName"].as_str()?.to_owned())).collect())
+    }
+
+    /// What happened in the network since this was asked last.
+    async fn network(&self) -> Result<Vec<Value>> {
+        let mut events = Vec::new();
         for entry in self.log("performance").await? {
-            let event: Value = serde_json::from_str(entry["message"].as_str().unwrap_or("null"))?;
-            urls.extend(asked_by_a_page(&event["message"]));
+            let mut event: Value = serde_json::from_str(entry["message"].as_str().unwrap_or("null"))?;
+            events.push(event["message"].take());
         }
-        Ok(urls)
+        self.asked.lock().extend(events.iter().filter_map(asked_by_a_page));
+        Ok(events)
     }
 
     async fn log(&self, kind: &str) -> Result<Vec<Value>> {

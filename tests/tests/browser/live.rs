@@ -5,10 +5,10 @@ use std::{net::SocketAddr, sync::Arc};
 use anyhow::{Context, Result, ensure};
 use farthing_control::{
     endpoint,
-    types::{Charge, ServiceFile},
+    types::{CatalogQuery, Charge, ServiceFile},
 };
 use farthing_testnet::NodeProcess;
-use farthing_tests::{upstream::Upstream, wait::eventually, world::service_file};
+use farthing_tests::{nodes::search, upstream::Upstream, wait::eventually, world::service_file};
 use parking_lot::Mutex;
 use tokio::{
     io::copy_bidirectional,
@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use crate::{
-    browser::{Browser, Tools},
+    browser::{Browser, START_PAGE, Tools},
     keyboard::{node, opened},
     site::{PASSWORD, set_up},
 };
@@ -76,10 +76,7 @@ async fn a_page_left_open_says_that_the_node_is_away_and_goes_on_when_it_is_back
     door.lead_to(&node).await?;
     eventually("the page has found the node again", async || Ok(!away(&browser).await?)).await?;
     // Still logged in, and what happens now is followed.
-    let upstream = Upstream::start().await?;
-    let file =
-        ServiceFile { name: "Begun later".to_owned(), ..service_file(&upstream.url(), Charge::Success) };
-    node.control().tell(endpoint::AddApi, &file).await?;
+    offer(&node, &Upstream::start().await?, "Begun later").await?;
     browser.wait_for("Begun later").await?;
     browser.goto("/panel/settings").await?;
     browser.wait_for("Only this browser is logged in").await?;
@@ -137,21 +134,62 @@ async fn away(browser: &Browser) -> Result<bool> {
     Ok(browser.client.execute(shown, Vec::new()).await?.as_bool() == Some(true))
 }
 
+async fn offer(node: &NodeProcess, upstream: &Upstream, name: &str) -> Result<()> {
+    let file = ServiceFile { name: name.to_owned(), ..service_file(&upstream.url(), Charge::Success) };
+    node.control().tell(endpoint::AddApi, &file).await?;
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_open_page_follows_by_one_stream_of_events() -> Result<()> {
     let Some((browser, node, origin, _folder)) = opened().await? else { return Ok(()) };
-    browser.goto("/panel/help").await?;
+    // A page opens its stream after it is loaded: only one that has none, and ends the one before, asks for nothing later.
+    browser.client.goto(START_PAGE).await?;
     browser.requests().await?;
     browser.goto("/panel").await?;
+    browser.follows().await?;
     let upstream = Upstream::start().await?;
     for name in ["One of two", "Two of two"] {
-        let file = ServiceFile { name: name.to_owned(), ..service_file(&upstream.url(), Charge::Success) };
-        node.control().tell(endpoint::AddApi, &file).await?;
+        offer(&node, &upstream, name).await?;
         browser.wait_for(name).await?;
     }
     let requests = browser.requests().await?;
     let streams = requests.iter().filter(|url| url.ends_with("/panel/events")).count();
     ensure!(streams == 1, "{requests:?}");
     ensure!(requests.iter().all(|url| url.starts_with(&origin) || url.starts_with("data:")), "{requests:?}");
+    browser.end().await
+}
+
+/// Keeps pages that were fetched from being used, until they are let go.
+const HOLD: &str = "const gate = new Promise((resolve) => { window.letGo = resolve; });
+    const onload = Object.getOwnPropertyDescriptor(XMLHttpRequestEventTarget.prototype, 'onload');
+    Object.defineProperty(XMLHttpRequest.prototype, 'onload', { set(use) {
+        onload.set.call(this, () => { window.isHeld = true; gate.then(() => use.call(this)); }); } });";
+/// The node counts its catalog at every fifth look for changes: after so many it has told all that happened before.
+const LOOKS: usize = 6;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_changes_while_a_newer_page_is_on_its_way_is_seen_as_well() -> Result<()> {
+    let Some((browser, node, _, _folder)) = opened().await? else { return Ok(()) };
+    browser.follows().await?;
+    browser.client.execute(HOLD, Vec::new()).await?;
+    let upstream = Upstream::start().await?;
+    offer(&node, &upstream, "Told at first").await?;
+    eventually("a newer page is on its way", async || {
+        Ok(browser.client.execute("return window.isHeld === true", Vec::new()).await? == true)
+    })
+    .await?;
+    offer(&node, &upstream, "Told meanwhile").await?;
+    let everything = CatalogQuery::default();
+    eventually("the catalog has both", async || Ok(search(&node, &everything).await?.total == 2)).await?;
+    browser.heard().await?;
+    let mut looks = 0;
+    eventually("the page has heard of both", async || {
+        looks += browser.heard().await?.len();
+        Ok(looks > LOOKS)
+    })
+    .await?;
+    browser.client.execute("window.letGo()", Vec::new()).await?;
+    browser.wait_for("Told meanwhile").await?;
     browser.end().await
 }

@@ -35,12 +35,8 @@ async fn a_call_that_timed_out_or_was_too_large_is_nowhere_a_green_dot() -> Resu
     let mut buyer = set_up(&world.consumer).await?;
     let mut seller = set_up(&world.owner).await?;
     let own = format!("/panel/apis/{}", world.api.id);
-    // The last of them enters the books after its answer.
-    eventually("all of them are in the books", async || {
-        let listed = buyer.get("/panel/activity").await?.body;
-        Ok(row(&listed, "/status/500").is_ok())
-    })
-    .await?;
+    // The end of the last of them enters the books after its answer.
+    world.wait_until_decided().await?;
     let pages = [
         buyer.get("/panel/activity").await?,
         buyer.get("/panel").await?,
