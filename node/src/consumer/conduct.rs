@@ -428,11 +428,10 @@ mod tests {
         for _ in 0..64 {
             lost(service(1), together).await;
         }
-        for _ in 0..5 {
+        for nth in 1..=6 {
+            assert_eq!(conduct.all(), [], "before the {nth}th");
             lost(service(2), Instant::now()).await;
         }
-        assert_eq!(conduct.all(), []);
-        lost(service(2), Instant::now()).await;
         let flag = conduct.of(service(2)).flag.expect("six calls, one after the other");
         assert_eq!((flag.figures().failed, flag.figures().of), (6, 6));
         // After the break, the next ones count.
@@ -442,9 +441,8 @@ mod tests {
         }
         assert_eq!(conduct.of(service(1)).flag.map(|flag| flag.bad()), Some(6));
         // Each caller saw the charge of the call before, which was counted only after that.
-        let counted = Instant::now();
         for ago in (1..=6).rev() {
-            let at = counted.checked_sub(Duration::from_millis(ago)).unwrap();
+            let at = together.checked_sub(Duration::from_millis(ago)).unwrap();
             note_lost(service(3), LostAnswer { made: at, known: at }).await;
         }
         assert_eq!(conduct.of(service(3)).flag.map(|flag| flag.bad()), Some(6));

@@ -101,11 +101,7 @@ impl Owner {
         let wallet = Wallet::open(world.owner.data_dir(), None)?;
         world.owner.stop().await?;
         // A call on a connection that is about to end would be lost on the way, and no fault of whoever comes next.
-        eventually("the consumer's node has lost the owner's", async || {
-            let peers = world.consumer.control().ask(endpoint::Peers).await?;
-            Ok(peers.iter().all(|peer| peer.wallet.0 != world.owner_wallet))
-        })
-        .await?;
+        world.wait_until_owner_is_lost().await?;
         let ledger = Ledger::open(&world.owner.data_dir().join("ledger.redb"), OpenMode::Existing)?;
         let channel = *ledger.payee_channels()?.first().context("the owner's channel")?;
         drop(ledger);
