@@ -4,7 +4,8 @@
 //! What is played here and is not the node's: the network that loses, doubles, delays and reorders; the chain; the
 //! service; when a node dies; and the loops that wait for all of these. What decides is the node's: on the payer's side
 //! `Accounts`, `Channels`, `Copies` and the checks of `answer`, on the owner's `Book`, `Calls` and `repeat`, and on
-//! both the ledger, in memory. Neither side knows what the other does, nor what is on its way.
+//! both the ledger, on a disk in memory that a crash may leave in the middle of a commit. Neither side knows what the other
+//! does, nor what is on its way.
 //!
 //! Every step checks the invariants that it can touch (C1, C4, O1, O2, O5, X2), and every run ends at rest, where both
 //! ledgers must agree on every call id (X1) and on the money (M4).
@@ -14,12 +15,15 @@
 //! simulation` plays a seed again and tells its steps, `FARTHING_HISTORY=00ff…` a string. A release runs more seeds:
 //! `FARTHING_SEEDS=100000`.
 
+#[path = "../../ledger/tests/support/disk.rs"]
+mod disk;
 #[path = "../../../protocol/tests/support/random.rs"]
 mod random;
 #[path = "../../../protocol/tests/support/shortest.rs"]
 mod shortest;
 
 mod choices;
+mod machine;
 mod payee;
 mod payer;
 mod play;
@@ -51,7 +55,7 @@ fn honest_nodes_agree_on_every_call_whatever_the_network_and_crashes_do() {
         for _ in 0..workers {
             scope.spawn(|| {
                 while let Some(history) = histories.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    charged.fetch_add(play(history), Ordering::Relaxed);
+                    charged.fetch_add(play(history).charged, Ordering::Relaxed);
                 }
             });
         }
@@ -93,4 +97,56 @@ fn the_decisions_of_a_history_are_bytes_that_play_it_again() {
         let (steps, _) = steps.rsplit_once('\n').unwrap();
         assert!(first.log.starts_with(steps), "its first steps are the same:\n{steps}\n\n{}", first.log);
     }
+}
+
+const BUY: &[u8] = &[0, 0];
+const SEND: &[u8] = &[0, 10, 0, 99];
+const ARRIVE: &[u8] = &[0, 30, 0];
+const SERVE: &[u8] = &[0, 50, 0, 99, 0];
+const BRING: &[u8] = &[0, 62, 0];
+
+/// A death while something is stored.
+struct Death {
+    stored: &'static str,
+    /// The steps before it.
+    steps: &'static [&'static [u8]],
+    /// Its decisions before and after the one that says how many operations of the disk come through.
+    decisions: [&'static [u8]; 2],
+}
+
+const DEATHS: [Death; 6] = [
+    Death { stored: "a promise", steps: &[], decisions: [&[0, 97, 0, 0, 99], &[]] },
+    Death { stored: "a receipt", steps: &[BUY, SEND, ARRIVE, SERVE, BRING], decisions: [&[0, 97, 2], &[0]] },
+    Death { stored: "the chain, by the consumer", steps: &[BUY], decisions: [&[0, 97, 3], &[]] },
+    Death { stored: "a served call", steps: &[BUY, SEND, ARRIVE], decisions: [&[0, 98, 0, 0], &[0]] },
+    Death { stored: "a call that arrives", steps: &[BUY, SEND], decisions: [&[0, 98, 0, 2], &[0]] },
+    Death { stored: "the chain, by the owner", steps: &[BUY, SEND], decisions: [&[0, 98, 0, 3], &[]] },
+];
+
+impl Death {
+    /// The history in which so many operations come through, of the kind whose promises are stored before they are sent.
+    fn after(&self, operations: u8) -> Vec<u8> {
+        let (number, beginning): (&[u8], &[u8]) = (&[0; 8], &[2, 39]);
+        let survival = match operations % 3 {
+            0 => vec![0],
+            1 => vec![1],
+            _ => vec![2, operations],
+        };
+        let steps: Vec<u8> = self.steps.concat();
+        let [first, then] = self.decisions;
+        [number, beginning, &steps, first, &[operations], then, &survival, ARRIVE, SERVE].concat()
+    }
+}
+
+#[test]
+fn a_death_between_any_two_operations_of_a_commit_leaves_books_that_agree() {
+    std::thread::scope(|scope| {
+        for death in DEATHS {
+            scope.spawn(move || {
+                let is_cut = |operations: &u8| play(&death.after(*operations)).commits_cut == 1;
+                let cut = (0..48).take_while(is_cut).count();
+                assert!(cut > 3, "{} is stored in more than {cut} operations", death.stored);
+            });
+        }
+    });
 }

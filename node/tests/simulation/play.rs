@@ -24,6 +24,8 @@ thread_local! {
 /// A history that was played.
 pub struct Played {
     pub charged: u64,
+    /// Commits of which a death left a part.
+    pub commits_cut: usize,
     pub made: Made,
     /// Its steps, where they were wanted.
     pub log: String,
@@ -37,13 +39,13 @@ pub struct Failed {
     books: String,
 }
 
-/// Plays one history to its rest; what was charged. A failure is shortened, and told.
-pub fn play(history: &[u8]) -> u64 {
+/// Plays one history to its rest. A failure is shortened, and told.
+pub fn play(history: &[u8]) -> Played {
     let is_named = ["FARTHING_SEED", "FARTHING_HISTORY"].iter().any(|name| env::var_os(name).is_some());
     match attempt(history, is_named) {
         Ok(played) => {
             eprint!("{}", played.log);
-            played.charged
+            played
         }
         Err(failed) => panic!("{}", told(history, &failed)),
     }
@@ -55,7 +57,7 @@ pub fn attempt(history: &[u8], tells: bool) -> Result<Played, Box<Failed>> {
     let charged = catch_unwind(AssertUnwindSafe(|| world.run()));
     let (made, log) = (world.made(), world.log());
     match charged {
-        Ok(charged) => Ok(Played { charged, made, log }),
+        Ok(charged) => Ok(Played { charged, commits_cut: world.commits_cut(), made, log }),
         Err(_) => {
             let books = catch_unwind(AssertUnwindSafe(|| world.books()));
             let books = books.unwrap_or_else(|_| "the books cannot be read".to_owned());
