@@ -27,6 +27,7 @@ use futures::executor::block_on;
 use crate::{
     disk::Survival,
     machine::{Machine, unless_dead},
+    service::Service,
     world::{Chain, Terms, sum},
 };
 
@@ -43,6 +44,7 @@ pub struct Payee {
     pub signer: Signer,
     pub ledger: Ledger,
     pub machine: Machine,
+    pub service: Service,
     pub book: Book,
     calls: Calls,
     serving: BTreeMap<CallId, Serving>,
@@ -59,6 +61,7 @@ impl Payee {
             signer: Wallet::from_key(terms.payee.clone()).signer(terms.domain),
             ledger,
             machine,
+            service: Service::default(),
             book: Book::new(Usdc::ZERO, Usdc::MAX),
             calls: Calls::default(),
             serving: BTreeMap::new(),
@@ -95,6 +98,8 @@ impl Payee {
             Some(answer) => (answer, true),
             None => match self.admit(&request) {
                 Ok(reserved) => {
+                    let has_ended = self.has_ended(call_id);
+                    self.service.execute(&request, has_ended);
                     let serving = Serving { request, reserved, running, waiting: vec![stream] };
                     self.serving.insert(call_id, serving);
                     self.check();
@@ -105,6 +110,12 @@ impl Payee {
         };
         running.finish(answer.clone(), is_final);
         Some(reply_of(&answer))
+    }
+
+    /// Whether an answer or a charge of a call is stored.
+    fn has_ended(&self, call_id: CallId) -> bool {
+        let row = self.ledger.served(self.payer, call_id).unwrap();
+        matches!(row, Some(ServedRow::Done(row)) if row.receipt.is_final())
     }
 
     /// What the ledger has of a call, for another copy of it; `None` when it is to be served.
@@ -118,15 +129,18 @@ impl Payee {
         self.by_rule(record_of(&row, is_kept), request, Some(&row))
     }
 
-    fn by_rule(&self, record: Record, request: &CallRequest, row: Option<&CallRow>) -> Option<Arc<Answer>> {
+    fn by_rule(
+        &mut self,
+        record: Record,
+        request: &CallRequest,
+        row: Option<&CallRow>,
+    ) -> Option<Arc<Answer>> {
         match (repeat(record, request.method.is_safe()), row) {
             (Repeat::Serve, _) => None,
             (Repeat::AskOnceMore, Some(row)) => {
                 let taken = self.ledger.repeat(self.payer, request.call_id, clock::now_secs());
-                let said = || said(row.call.outcome, row.call.status);
-                let sign = |receipt: &Receipt| Ok(self.signer.sign_receipt(receipt).unwrap());
                 Some(match unless_dead(block_on(taken)) {
-                    Some(true) => Answer::repeated(row, said(), sign).unwrap(),
+                    Some(true) => self.ask_once_more(request, row),
                     Some(false) => self.done(row),
                     None => refused(RefusalCode::Unavailable),
                 })
@@ -135,6 +149,12 @@ impl Payee {
             (Repeat::Receipt, Some(row)) => Some(self.done(row)),
             _ => Some(refused(RefusalCode::MayHaveRun)),
         }
+    }
+
+    fn ask_once_more(&mut self, request: &CallRequest, row: &CallRow) -> Arc<Answer> {
+        self.service.execute(request, true);
+        let said = said(row.call.outcome, row.call.status);
+        Answer::repeated(row, said, |receipt| Ok(self.signer.sign_receipt(receipt).unwrap())).unwrap()
     }
 
     fn admit(&mut self, request: &CallRequest) -> Result<Option<Reserved>, RefusalCode> {

@@ -61,6 +61,8 @@ impl World<'_> {
         let (mut charges, mut lacking) = (Usdc::ZERO, Usdc::ZERO);
         for (id, call) in &served {
             charges = sum([charges, call.charged]);
+            let is_served = self.payee.service.has_executed(*id);
+            assert!(call.charged.is_zero() || is_served, "{} is charged, and was never executed", short(*id));
             match self.payer.ledger.purchase(*id).unwrap() {
                 // Ordered again after a crash, and refused before the owner was asked: of the copy of before, which was
                 // served, nothing is known but what it cost.
