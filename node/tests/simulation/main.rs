@@ -9,7 +9,8 @@
 //!
 //! Every step checks the invariants that it can touch (C1, C4, O1, O2, O5, X2), and every run ends at rest, where both
 //! ledgers must agree on every call id (X1) and on the money (M4). The service counts its executions: no charge without one,
-//! one more at most after a charge, and never a second one of a call with effects.
+//! one more at most after a charge, and never a second one of a call with effects. Then both start again, and each side leaves
+//! with what is its own; and the channel, filled with the price of one call, carries one.
 //!
 //! A history is a string of bytes (`choices.rs`). A failure names the seed that made it, and the shortest history that
 //! fails as well, with its steps and the books of both sides. `FARTHING_SEED=17 cargo test -p farthing-node --test
@@ -58,9 +59,10 @@ const HISTORIES: [&str; 1] =
 #[test]
 fn honest_nodes_agree_on_every_call_whatever_the_network_and_crashes_do() {
     let (histories, next, charged) = (histories_to_play(), AtomicUsize::new(0), AtomicU64::new(0));
-    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
-        for _ in 0..workers {
+        // A receipt waits 20 ms for a commit to ride with, so that one history leaves half of a core to another.
+        for _ in 0..2 * cores {
             scope.spawn(|| {
                 while let Some(history) = histories.get(next.fetch_add(1, Ordering::Relaxed)) {
                     charged.fetch_add(play(history).charged, Ordering::Relaxed);

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Histories that are played to find a shorter one; each takes some tenths of a second.
-const TRIES: usize = 500;
+const TRIES: usize = 200;
 
 thread_local! {
     /// Whether failures on this thread say nothing.

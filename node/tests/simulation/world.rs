@@ -15,6 +15,7 @@ use crate::{
 };
 
 mod deaths;
+mod leaving;
 mod rest;
 mod told;
 
@@ -53,6 +54,9 @@ pub struct World<'a> {
     payee: Payee,
     wire: Wire,
     chain: Chain,
+    /// Everything that the consumer deposited, and what came back to it.
+    paid_in: Usdc,
+    returned: Usdc,
     is_closing: bool,
     last: u64,
 }
@@ -76,6 +80,8 @@ impl<'a> World<'a> {
             payee,
             wire: Wire::default(),
             chain: Chain::default(),
+            paid_in: Usdc::ZERO,
+            returned: Usdc::ZERO,
             is_closing: false,
             last: 0,
         };
@@ -294,6 +300,11 @@ impl<'a> World<'a> {
 
     fn deposit(&mut self) {
         let amount = Usdc::from_micros(5 + self.choices.u64_below(40));
+        self.pay_in(amount);
+    }
+
+    fn pay_in(&mut self, amount: Usdc) {
+        self.paid_in = sum([self.paid_in, amount]);
         self.chain.deposited = sum([self.chain.deposited, amount]);
     }
 
@@ -317,6 +328,8 @@ impl<'a> World<'a> {
         } else if self.payee.serving().is_empty() {
             self.tell(|| "closed".to_owned());
             self.claim();
+            let left = self.chain.deposited.saturating_sub(self.chain.claimed);
+            self.returned = sum([self.returned, left]);
             self.chain.deposited = self.chain.claimed;
             self.payee.see(&self.terms, &self.chain);
             self.is_closing = false;

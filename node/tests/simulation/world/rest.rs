@@ -38,7 +38,9 @@ impl World<'_> {
         self.claim();
         self.payer.see(&self.chain);
         self.payee.see(&self.terms, &self.chain);
-        self.check_rest()
+        let charges = self.check_rest();
+        self.part(charges);
+        charges.micros()
     }
 
     /// Streams on which nothing will come are noticed to be broken.
@@ -54,7 +56,7 @@ impl World<'_> {
         dead.into_iter().for_each(|number| self.lose(number));
     }
 
-    fn check_rest(&self) -> u64 {
+    fn check_rest(&self) -> Usdc {
         let owner = self.terms.config.payee;
         assert!(self.payer.works.is_empty(), "C4: every call has its end: {:?}", self.payer.works);
         let served = self.payee.recorded_calls();
@@ -103,11 +105,15 @@ impl World<'_> {
         assert_eq!(stored.acknowledged, charges, "the ledger counts as the memory does");
         let adjusted = self.payer.ledger.adjusted_with(Side::Payer, owner).unwrap();
         assert_eq!(adjusted, lacking, "X1: adjustments are the calls that a crash kept out");
+        self.audit();
+        self.payer.check_limits();
+        charges
+    }
+
+    pub(super) fn audit(&self) {
         for ledger in [&self.payer.ledger, &self.payee.ledger] {
             let audit = ledger.audit(Some(&self.terms.domain)).unwrap();
             assert!(audit.violations.is_empty(), "{:?}", audit.violations);
         }
-        self.payer.check_limits();
-        charges.micros()
     }
 }
