@@ -24,7 +24,12 @@ use farthing_shared::gas::GasMeans;
 use farthing_wallet::{Signer, Wallet};
 use futures::executor::block_on;
 
-use crate::world::{Chain, Terms, in_memory, sum};
+use crate::{
+    disk::Survival,
+    machine::{Machine, unless_dead},
+    service::Service,
+    world::{Chain, Terms, sum},
+};
 
 /// A call at the service.
 struct Serving {
@@ -38,6 +43,8 @@ struct Serving {
 pub struct Payee {
     pub signer: Signer,
     pub ledger: Ledger,
+    pub machine: Machine,
+    pub service: Service,
     pub book: Book,
     calls: Calls,
     serving: BTreeMap<CallId, Serving>,
@@ -49,9 +56,12 @@ pub struct Payee {
 
 impl Payee {
     pub fn new(terms: &Terms) -> Self {
+        let (machine, ledger) = Machine::new();
         Self {
             signer: Wallet::from_key(terms.payee.clone()).signer(terms.domain),
-            ledger: in_memory(),
+            ledger,
+            machine,
+            service: Service::default(),
             book: Book::new(Usdc::ZERO, Usdc::MAX),
             calls: Calls::default(),
             serving: BTreeMap::new(),
@@ -88,6 +98,8 @@ impl Payee {
             Some(answer) => (answer, true),
             None => match self.admit(&request) {
                 Ok(reserved) => {
+                    let has_ended = self.has_ended(call_id);
+                    self.service.execute(&request, has_ended);
                     let serving = Serving { request, reserved, running, waiting: vec![stream] };
                     self.serving.insert(call_id, serving);
                     self.check();
@@ -98,6 +110,12 @@ impl Payee {
         };
         running.finish(answer.clone(), is_final);
         Some(reply_of(&answer))
+    }
+
+    /// Whether an answer or a charge of a call is stored.
+    fn has_ended(&self, call_id: CallId) -> bool {
+        let row = self.ledger.served(self.payer, call_id).unwrap();
+        matches!(row, Some(ServedRow::Done(row)) if row.receipt.is_final())
     }
 
     /// What the ledger has of a call, for another copy of it; `None` when it is to be served.
@@ -111,20 +129,32 @@ impl Payee {
         self.by_rule(record_of(&row, is_kept), request, Some(&row))
     }
 
-    fn by_rule(&self, record: Record, request: &CallRequest, row: Option<&CallRow>) -> Option<Arc<Answer>> {
+    fn by_rule(
+        &mut self,
+        record: Record,
+        request: &CallRequest,
+        row: Option<&CallRow>,
+    ) -> Option<Arc<Answer>> {
         match (repeat(record, request.method.is_safe()), row) {
             (Repeat::Serve, _) => None,
             (Repeat::AskOnceMore, Some(row)) => {
                 let taken = self.ledger.repeat(self.payer, request.call_id, clock::now_secs());
-                let said = || said(row.call.outcome, row.call.status);
-                let sign = |receipt: &Receipt| Ok(self.signer.sign_receipt(receipt).unwrap());
-                let is_first = block_on(taken).unwrap();
-                Some(if is_first { Answer::repeated(row, said(), sign).unwrap() } else { self.done(row) })
+                Some(match unless_dead(block_on(taken)) {
+                    Some(true) => self.ask_once_more(request, row),
+                    Some(false) => self.done(row),
+                    None => refused(RefusalCode::Unavailable),
+                })
             }
             (Repeat::Answer, Some(row)) => self.stored(row),
             (Repeat::Receipt, Some(row)) => Some(self.done(row)),
             _ => Some(refused(RefusalCode::MayHaveRun)),
         }
+    }
+
+    fn ask_once_more(&mut self, request: &CallRequest, row: &CallRow) -> Arc<Answer> {
+        self.service.execute(request, true);
+        let said = said(row.call.outcome, row.call.status);
+        Answer::repeated(row, said, |receipt| Ok(self.signer.sign_receipt(receipt).unwrap())).unwrap()
     }
 
     fn admit(&mut self, request: &CallRequest) -> Result<Option<Reserved>, RefusalCode> {
@@ -153,7 +183,7 @@ impl Payee {
                 request_hash: request.request_hash(&[]),
                 time_secs: clock::now_secs(),
             };
-            block_on(self.ledger.accept(accepted)).unwrap();
+            unless_dead(block_on(self.ledger.accept(accepted))).ok_or(RefusalCode::Unavailable)?;
         }
         Ok(reserved)
     }
@@ -190,7 +220,11 @@ impl Payee {
         };
         let recorded = match block_on(self.ledger.serve(served)) {
             Ok(recorded) => recorded,
-            Err(LedgerError::Overdrawn { .. } | LedgerError::VoucherAboveDeposit { .. }) => return None,
+            Err(
+                LedgerError::Overdrawn { .. }
+                | LedgerError::VoucherAboveDeposit { .. }
+                | LedgerError::Closed(_),
+            ) => return None,
             Err(error) => panic!("O5: {error}"),
         };
         let sign = |receipt: &Receipt| Ok(self.signer.sign_receipt(receipt).unwrap());
@@ -248,9 +282,15 @@ impl Payee {
         Answer::status(CallStatus::Done { receipt: row.receipt, signature })
     }
 
-    /// Loses the memory, with the calls in progress.
-    pub fn crash(&mut self) {
+    /// Whether the power is gone.
+    pub fn is_dead(&self) -> bool {
+        self.ledger.closed().is_some()
+    }
+
+    /// Loses the memory, with the calls in progress, and what did not survive on the disk.
+    pub fn crash(&mut self, survival: Survival) {
         self.serving.clear();
+        self.ledger = self.machine.start_again(survival);
         self.calls = Calls::default();
         self.book = Book::new(Usdc::ZERO, Usdc::MAX);
         for row in self.ledger.payee_channels().unwrap() {
@@ -268,7 +308,7 @@ impl Payee {
             claimed: chain.claimed,
             closing: false,
         };
-        let row = block_on(self.ledger.put_payee_channel(facts)).unwrap();
+        let Some(row) = unless_dead(block_on(self.ledger.put_payee_channel(facts))) else { return };
         let view = View { safe_deposited: chain.deposited, close_at_secs: None, round: 0, safe_round: 0 };
         self.book.apply(&row, book::proof(&row, self.signer.domain()), view);
         // It has been shown for a while.

@@ -7,28 +7,32 @@ use std::{
 };
 
 use bytes::Bytes;
-use farthing_ledger::{Acknowledgement, Ledger, PayerChannelFacts, Promise, Purchase, Timing, day_of};
+use farthing_ledger::{Acknowledgement, Ledger, LedgerError, PayerChannelFacts, Promise, Purchase, day_of};
 use farthing_node::consumer::{
     accounts::{Accounts, Attempt, CountedReceipt, Earlier, expected_of, tells_of_all},
-    answer::{self, Expected},
+    answer::Expected,
     channels::{PayerChannels, Reservation},
     spending::{Grant, SpendingCaps},
 };
 use farthing_os::clock;
 use farthing_protocol::{
-    CallId, CallReply, CallRequest, ChannelId, Receipt, RefusalCode, ServiceId, Signature, Usdc, Verified,
-    Voucher,
-    call::{CallStatus, ChargePolicy, Method, Payment},
+    CallId, CallReply, CallRequest, ChannelId, RefusalCode, ServiceId, Usdc, Voucher,
+    call::{ChargePolicy, Method, Payment},
     resolution::{Copies, End, Heard, OwnerAnswer, Step},
 };
 use farthing_wallet::{Signer, Wallet};
 use futures::executor::block_on;
 
+use self::receipts::{acknowledgement, receipt_in, verified};
 use crate::{
+    disk::Survival,
+    machine::{Machine, unless_dead},
     payee::Payee,
     wire::Brought,
-    world::{Chain, Terms, in_memory, sum},
+    world::{Chain, Terms, sum},
 };
+
+mod receipts;
 
 const SECRET: &str = "laptop";
 const LIMITS: SpendingCaps =
@@ -71,6 +75,7 @@ struct Store {
 pub struct Payer {
     pub signer: Signer,
     pub ledger: Ledger,
+    pub machine: Machine,
     pub channels: Arc<PayerChannels>,
     pub accounts: Accounts,
     pub works: BTreeMap<CallId, Work>,
@@ -91,7 +96,7 @@ pub struct Payer {
 impl Payer {
     pub fn new(terms: &Terms) -> Self {
         let signer = Wallet::from_key(terms.payer.clone()).signer(terms.domain);
-        let ledger = in_memory();
+        let (machine, ledger) = Machine::new();
         let channels = Arc::new(PayerChannels::default());
         let accounts = accounts(&ledger, &channels, &signer);
         let (works, unstored, stores) = (BTreeMap::new(), VecDeque::new(), Vec::new());
@@ -99,6 +104,7 @@ impl Payer {
         Self {
             signer,
             ledger,
+            machine,
             channels,
             accounts,
             works,
@@ -280,9 +286,11 @@ impl Payer {
     }
 
     pub fn store_promises(&mut self, count: usize) {
-        for promise in self.unstored.drain(..count.min(self.unstored.len())) {
-            let pending = block_on(self.ledger.promise(promise)).unwrap();
-            block_on(pending).unwrap();
+        for promise in self.unstored.iter().take(count).cloned().collect::<Vec<_>>() {
+            if unless_dead(block_on(record(&self.ledger, promise))).is_none() {
+                return;
+            }
+            self.unstored.pop_front();
         }
     }
 
@@ -293,6 +301,9 @@ impl Payer {
         }
         let Store { attempt, counted, acknowledgement } = self.stores.swap_remove(pick % self.stores.len());
         block_on(self.accounts.store(&attempt, &counted, acknowledgement));
+        if self.is_dead() {
+            return;
+        }
         self.works.remove(&attempt.call_id());
         if !self.channels.unexplained(self.terms.config.payee).is_zero() {
             self.heal(payee, now);
@@ -312,12 +323,12 @@ impl Payer {
         }
         if let Some(sync) = payee.sync() {
             let owner = self.terms.config.payee;
-            block_on(self.accounts.take_over(owner, self.terms.channel, &sync)).unwrap();
+            unless_dead(block_on(self.accounts.take_over(owner, self.terms.channel, &sync)));
         }
         (self.is_compared, self.is_compared_last) = (true, is_last);
         if is_last && self.channels.get(self.terms.channel).is_none_or(|channel| channel.forgotten.is_zero())
         {
-            block_on(self.ledger.note_compared(self.terms.channel)).unwrap();
+            unless_dead(block_on(self.ledger.note_compared(self.terms.channel)));
         }
     }
 
@@ -340,7 +351,10 @@ impl Payer {
             self.compare(payee, now, true);
         }
         let unexplained = self.channels.unexplained(owner);
-        assert!(unexplained.is_zero(), "an honest owner is distrusted: {unexplained} unexplained");
+        assert!(
+            unexplained.is_zero() || self.is_dead(),
+            "an honest owner is distrusted: {unexplained} unexplained"
+        );
     }
 
     fn take_late(&self, payee: &Payee, purchase: &Purchase) {
@@ -369,15 +383,23 @@ impl Payer {
         for Store { attempt, counted, acknowledgement } in std::mem::take(&mut self.stores) {
             block_on(self.accounts.store(&attempt, &counted, acknowledgement));
         }
+        block_on(self.ledger.end_promises()).unwrap();
+        self.ledger = self.machine.start_again(Survival::All);
         self.start(now);
     }
 
-    /// Loses the memory, and with it promises and receipts whose commit had not finished. Starts again.
-    pub fn restart(&mut self, now: Duration) {
-        self.forgotten.extend(self.unstored.drain(..).map(|promise| promise.request.call_id));
+    /// Loses the memory, and with it promises and receipts whose commit did not survive on the disk. Starts again.
+    pub fn restart(&mut self, survival: Survival, now: Duration) {
+        self.ledger = self.machine.start_again(survival);
+        let unstored = self.unstored.drain(..).map(|promise| promise.request.call_id);
+        self.forgotten.extend(unstored.filter(|id| self.ledger.promise_of(*id).unwrap().is_none()));
         self.stores.clear();
-        block_on(self.ledger.note_loss()).unwrap();
         self.start(now);
+    }
+
+    /// Whether the power is gone.
+    pub fn is_dead(&self) -> bool {
+        self.ledger.closed().is_some()
     }
 
     fn start(&mut self, now: Duration) {
@@ -416,7 +438,7 @@ impl Payer {
             round: None,
             stopped: false,
         };
-        block_on(self.accounts.observe(facts, None)).unwrap();
+        unless_dead(block_on(self.accounts.observe(facts, None)));
     }
 
     /// C2: what is counted against today's limits is what the ledger holds of the day.
@@ -439,30 +461,12 @@ impl Payer {
     }
 }
 
+async fn record(ledger: &Ledger, promise: Promise) -> Result<(), LedgerError> {
+    ledger.promise(promise).await?.await.map(drop)
+}
+
 fn accounts(ledger: &Ledger, channels: &Arc<PayerChannels>, signer: &Signer) -> Accounts {
     Accounts::new(ledger.clone(), channels.clone(), (signer.address(), *signer.domain()))
-}
-
-fn receipt_in(reply: &CallReply) -> (Receipt, Signature) {
-    match reply {
-        CallReply::Response(response) => (response.receipt, response.signature),
-        CallReply::Status(CallStatus::Done { receipt, signature }) => (*receipt, *signature),
-        reply => panic!("no receipt in {reply:?}"),
-    }
-}
-
-fn verified(expected: &Expected, signer: &Signer, reply: &CallReply) -> Verified<Receipt> {
-    let (receipt, signature) = receipt_in(reply);
-    match reply {
-        CallReply::Response(response) => {
-            answer::verify(expected, signer.domain(), response, &Bytes::from_static(b"{}")).unwrap()
-        }
-        _ => answer::verify_receipt(expected, signer.domain(), receipt, signature).unwrap(),
-    }
-}
-
-fn acknowledgement(receipt: Verified<Receipt>) -> Acknowledgement {
-    Acknowledgement { receipt, status: 200, timing: Timing::default(), time_secs: clock::now_secs() }
 }
 
 /// The call with this number; a number is asked for in one way and at one price.

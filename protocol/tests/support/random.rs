@@ -15,6 +15,11 @@ impl Random {
         Self(seed)
     }
 
+    /// The seed from which the numbers go on as they do here.
+    pub const fn state(&self) -> u64 {
+        self.0
+    }
+
     pub const fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

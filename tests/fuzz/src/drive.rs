@@ -108,21 +108,7 @@ fn accepts(target: Target, input: &[u8]) -> Option<bool> {
 
 /// A shorter input that makes the target panic as well, found by leaving parts out of one that does.
 pub fn shortest(target: Target, input: &[u8]) -> Vec<u8> {
-    let mut best = input.to_vec();
-    let mut part = best.len().div_ceil(2);
-    while part > 0 {
-        let mut at = 0;
-        while at < best.len() {
-            let end = (at + part).min(best.len());
-            let shorter = [&best[..at], &best[end..]].concat();
-            match accepts(target, &shorter) {
-                None => best = shorter,
-                Some(_) => at = end,
-            }
-        }
-        part /= 2;
-    }
-    best
+    crate::shortest::shortest(input, |shorter| accepts(target, shorter).is_none())
 }
 
 #[cfg(test)]

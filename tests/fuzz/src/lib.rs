@@ -22,6 +22,8 @@ mod random;
 #[path = "../../../protocol/tests/support/readers.rs"]
 #[allow(dead_code, reason = "the targets read each kind by its name")]
 mod readers;
+#[path = "../../../protocol/tests/support/shortest.rs"]
+mod shortest;
 pub mod targets;
 
 pub use drive::{Broken, Plan, Told, drive, shortest};

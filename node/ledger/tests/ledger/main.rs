@@ -1,11 +1,12 @@
 //! The ledger's promises, each test a sentence.
 
+#[path = "../support/disk.rs"]
+mod disk;
 #[path = "../../../../protocol/tests/support/random.rs"]
 mod random;
 
 mod adjustments;
 mod books;
-mod disk;
 mod doubt;
 mod failing;
 mod figures;

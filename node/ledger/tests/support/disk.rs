@@ -3,6 +3,7 @@
 //! Between two syncs a real disk may keep any part of what was written: [`cut`] makes such images.
 
 #![expect(clippy::cast_possible_truncation, reason = "offsets of a disk that fits in memory")]
+#![allow(dead_code, reason = "no test program uses all of it")]
 
 use std::{io, sync::Arc};
 
