@@ -150,7 +150,8 @@ impl Ledger {
     }
 
     /// Queues a promise and returns as soon as it is queued: send the call meanwhile, and await the returned future
-    /// before its answer is handed on. Waits only while the queue is full.
+    /// before its answer is handed on. Waits only while the queue is full, and the first one of a run until the note is gone
+    /// that the ledger was closed: from then on a start knows that a crash may have taken a promise.
     ///
     /// A call id may be promised again while it is open or when it ended without charge and answer. The voucher of a
     /// promise that is refused has left all the same: its channel is signed up to it then, and lacks that call.
@@ -164,6 +165,7 @@ impl Ledger {
         if self.queue().takes_no_promise() {
             return Err(LedgerError::Ending);
         }
+        self.queue().begin_promises().await?;
         let store = Arc::clone(self.queue().store());
         let record = move |tx: &WriteTransaction| {
             let promised = record_promise(tx, &promise);

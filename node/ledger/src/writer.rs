@@ -16,10 +16,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, OnceLock,
-        atomic::{
-            AtomicBool, AtomicU64,
-            Ordering::{Relaxed, SeqCst},
-        },
+        atomic::{AtomicU64, Ordering::Relaxed},
     },
     thread::JoinHandle,
 };
@@ -31,10 +28,9 @@ use tokio::sync::oneshot;
 use crate::{
     backend::Failure,
     error::{Closed, LedgerError, Result},
-    rows::payer,
-    tables,
 };
 
+mod note;
 mod snapshot;
 mod waiting;
 
@@ -54,9 +50,7 @@ pub const QUEUE_OPERATIONS_MAX: usize = 128;
 pub(crate) struct Store {
     snapshot: RwLock<Arc<Snapshot>>,
     closed: OnceLock<Closed>,
-    takes_no_promise: AtomicBool,
-    /// The file has the note that every promise is stored. Changed by the thread that writes alone.
-    is_noted: AtomicBool,
+    note: note::Note,
     failure: Failure,
     counters: Counters,
     // Dropped after the snapshot that reads from it.
@@ -86,8 +80,8 @@ pub struct Stats {
 impl Store {
     pub(crate) fn new(database: Database, failure: Failure) -> Result<Self, redb::Error> {
         let snapshot = RwLock::new(Arc::new(Snapshot::of(database.begin_read()?)));
-        let (closed, takes_no_promise, is_noted, counters) = Default::default();
-        Ok(Self { snapshot, closed, takes_no_promise, is_noted, failure, counters, database })
+        let (closed, note, counters) = Default::default();
+        Ok(Self { snapshot, closed, note, failure, counters, database })
     }
 
     /// Reads from what was last committed.
@@ -142,38 +136,6 @@ impl Store {
         self.counters.operations.fetch_add(group.len() as u64, Relaxed);
         self.counters.group_largest.fetch_max(group.len() as u64, Relaxed);
         Ok(())
-    }
-
-    /// Marks the channels of which calls may be lacking, because whoever had the ledger open did not end it. A disk that is
-    /// full then closes the ledger, as it would later: nothing is promised meanwhile.
-    pub(crate) fn look_for_losses(&self) {
-        let mark = || {
-            if self.read(tables::was_closed)? {
-                self.is_noted.store(true, Relaxed);
-                return Ok(());
-            }
-            let transaction = begin_durable(&self.database)?;
-            if !payer::mark_all(&transaction)? {
-                return Ok(transaction.abort()?);
-            }
-            transaction.commit()?;
-            self.check_storage()?;
-            self.publish()
-        };
-        if let Err(error) = mark() {
-            self.close(error);
-        }
-    }
-
-    /// A promise is stored beside the note, which goes with it.
-    pub(crate) fn forget_closed(&self, transaction: &WriteTransaction) -> Result<()> {
-        if self.is_noted.swap(false, Relaxed) { tables::forget_closed(transaction) } else { Ok(()) }
-    }
-
-    fn note_closed(&self) -> Result<()> {
-        let transaction = begin_durable(&self.database)?;
-        tables::note_closed(&transaction)?;
-        Ok(transaction.commit()?)
     }
 
     fn check_storage(&self) -> Result<()> {
@@ -319,23 +281,6 @@ impl Queue {
     /// See [`crate::Ledger::under_way`].
     pub(crate) fn under_way(&self) -> UnderWay {
         self.waiting.count()
-    }
-
-    /// Stores every promise that is queued, and takes no more.
-    pub(crate) async fn end_promises(&self) -> Result<()> {
-        if self.store.takes_no_promise.swap(true, SeqCst) {
-            return Ok(());
-        }
-        let store = Arc::clone(&self.store);
-        let note = move |tx: &WriteTransaction| {
-            store.is_noted.store(true, Relaxed);
-            tables::note_closed(tx)
-        };
-        self.enqueue(note).await?.await
-    }
-
-    pub(crate) fn takes_no_promise(&self) -> bool {
-        self.store.takes_no_promise.load(SeqCst)
     }
 
     pub(crate) fn stats(&self) -> Stats {

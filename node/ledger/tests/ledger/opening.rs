@@ -4,7 +4,10 @@ use farthing_ledger::{Ledger, LedgerError, Namespace, OpenError, OpenMode};
 use farthing_protocol::RefusalCode;
 use redb::{Database, TableDefinition};
 
-use crate::world::*;
+use crate::{
+    disk::{Disk, Event, apply},
+    world::*,
+};
 
 #[tokio::test]
 async fn a_ledger_is_created_once_and_then_found() {
@@ -45,7 +48,7 @@ async fn a_ledger_that_was_closed_lacks_no_call_and_one_that_was_not_may_until_i
     let refused = ledger.promise(promise(2, 3, PRICE)).await.unwrap().await;
     assert!(matches!(refused, Err(LedgerError::UnknownChannel(_))));
     std::fs::copy(&path, &crashed).unwrap();
-    assert!(!may_lack(&open(&crashed)), "nothing was promised yet");
+    assert!(may_lack(&open(&crashed)), "its call has left");
     ledger.promise(promise(1, 3, PRICE)).await.unwrap().await.unwrap();
     // As the disk has it when the machine dies now.
     std::fs::copy(&path, &crashed).unwrap();
@@ -65,6 +68,31 @@ async fn a_ledger_that_was_closed_lacks_no_call_and_one_that_was_not_may_until_i
     ledger.note_compared(channel(1)).await.unwrap();
     ledger.mark_restored(NOW_SECS).await.unwrap();
     assert!(may_lack(&ledger));
+}
+
+#[tokio::test]
+async fn from_the_first_call_that_leaves_after_a_start_a_power_cut_is_a_crash() {
+    let disk = Disk::default();
+    let ledger = Ledger::with_backend(disk.clone()).unwrap();
+    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    ledger.promise(promise(1, 1, PRICE)).await.unwrap().await.unwrap();
+    // Signed and not charged, so that the next voucher is no larger than what this ledger knows to be signed.
+    ledger.release(call_id(1), "never served", NOW_SECS).await.unwrap();
+    drop(ledger);
+    let mut durable = disk.bytes();
+    disk.start_trace();
+    let ledger = Ledger::with_backend(disk.clone()).unwrap();
+    let stored = ledger.promise(promise(1, 2, PRICE)).await.unwrap();
+    // The call leaves now, and the power goes.
+    let point = disk.trace_len();
+    stored.await.unwrap();
+    let trace = disk.take_trace();
+    let synced = trace[..point].iter().rposition(|event| matches!(event, Event::Sync)).map_or(0, |at| at + 1);
+    for event in &trace[..synced] {
+        apply(&mut durable, event);
+    }
+    let ledger = Ledger::with_backend(Disk::new(durable)).unwrap();
+    assert!(ledger.payer_channels().unwrap()[0].may_lack_calls);
 }
 
 #[test]
