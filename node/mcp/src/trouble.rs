@@ -115,6 +115,7 @@ mod tests {
             next: Some("Raise `max_price`.".to_owned()),
             charged: Some(false),
             call_id: None,
+            price_usdc: None,
         }
     }
 
