@@ -248,7 +248,7 @@ fn check_limits(limits: &SecretLimits) -> Result<(), SecretsError> {
 }
 
 fn grant_for(name: &str, limits: &SecretLimits, since_secs: u64) -> Grant {
-    // The agents' door asks for confirmations: whoever buys for itself has nobody to ask.
+    // Only the agents' tools ask for confirmations: a script has no user to ask.
     let SecretLimits { price_max, per_day, services, confirm_above: _ } = limits;
     Grant {
         name: name.to_owned(),
