@@ -248,7 +248,8 @@ fn check_limits(limits: &SecretLimits) -> Result<(), SecretsError> {
 }
 
 fn grant_for(name: &str, limits: &SecretLimits, since_secs: u64) -> Grant {
-    let SecretLimits { price_max, per_day, services } = limits;
+    // Only the agents' tools ask for confirmations: a script has no user to ask.
+    let SecretLimits { price_max, per_day, services, confirm_above: _ } = limits;
     Grant {
         name: name.to_owned(),
         price_max: price_max.map(|price| price.0),

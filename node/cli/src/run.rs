@@ -40,6 +40,7 @@ use super::{
     place,
 };
 
+mod agents;
 mod first;
 mod ports;
 

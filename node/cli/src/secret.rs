@@ -71,6 +71,9 @@ pub struct SecretCaps {
     /// Most that may be spent in a day (UTC)
     #[arg(long, value_name = "USDC")]
     pub per_day: Option<Usdc>,
+    /// An agent needs a confirmation for a call that costs more
+    #[arg(long, value_name = "USDC")]
+    pub confirm_above: Option<Usdc>,
     /// Allow only this service: its name, its UUID, or the first digits of the UUID; may be repeated
     #[arg(long = "service", value_name = "SERVICE")]
     pub services: Vec<ServiceName>,
@@ -151,6 +154,7 @@ async fn over(
     Ok(SecretLimits {
         price_max: caps.per_call.map(Text).or(earlier.price_max),
         per_day: caps.per_day.map(Text).or(earlier.per_day),
+        confirm_above: caps.confirm_above.map(Text).or(earlier.confirm_above),
         services: services.or(earlier.services),
     })
 }
@@ -167,11 +171,12 @@ fn list(secrets: &[SecretShown]) -> String {
             secret.name.clone(),
             amount(secret.limits.price_max),
             amount(secret.limits.per_day),
+            amount(secret.limits.confirm_above),
             secret.spent_today.to_string(),
             date(secret.created_secs),
             date(secret.last_used_secs),
             services,
         ]
     });
-    table(["NAME", "PER CALL", "PER DAY", "TODAY", "MADE", "USED", "SERVICES"], rows)
+    table(["NAME", "PER CALL", "PER DAY", "CONFIRM", "TODAY", "MADE", "USED", "SERVICES"], rows)
 }

@@ -159,7 +159,8 @@ fn text(state: &SpendingState) -> String {
         Text(Usdc::ZERO) => String::new(),
         returned => format!(", {returned} of that for deposits of the last day that came back"),
     };
-    pairs([
+    let confirmed = state.confirm_above.map(|above| ("Agents confirm above", format!("{above} USDC")));
+    let facts = [
         ("Spending", standing),
         ("Spent today", format!("{} USDC", state.spent_today)),
         ("Per call", limit(now.price_max, configured.price_max)),
@@ -168,7 +169,8 @@ fn text(state: &SpendingState) -> String {
         // `In channels` is what `status` and `wallet balance` show: what lies there and is not spent.
         ("Count as in channels", format!("{} of {} USDC{returned}", state.at_rest.now, state.at_rest.max)),
         ("At most with one owner", format!("{} USDC", state.at_rest.per_owner)),
-    ])
+    ];
+    pairs(facts.into_iter().chain(confirmed))
 }
 
 #[cfg(test)]
@@ -201,6 +203,7 @@ mod tests {
             spent_today: usdc(0),
             limits,
             configured: limits,
+            confirm_above: None,
             at_rest,
         };
         let told = text(&state);

@@ -167,6 +167,7 @@ fn exit_codes_tell_scripts_what_kind_of_failure_it_was() {
         next: Some("Mend it.".to_owned()),
         charged: None,
         call_id: None,
+        price_usdc: None,
     };
     for (name, status, exit) in [
         ("", 400, Exit::Usage),

@@ -29,6 +29,7 @@ fn state(node: &Handles) -> SpendingState {
         spent_today: node.consumer.spent_today().into(),
         limits: shown(rules.limits()),
         configured: shown(rules.configured()),
+        confirm_above: node.config.spending.confirm_above.map(Into::into),
         at_rest: at_rest(&node.funding),
     }
 }

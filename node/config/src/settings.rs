@@ -253,6 +253,9 @@ settings! {
         per_day: Usdc = Amount, Value("5.00");
         /// Most that may be spent with one consumer secret in a day (UTC).
         per_secret_day: Usdc = Amount, Value("5.00");
+        /// An agent needs a confirmation for a call that costs more. If unset, it needs none. `farthing secret limit`
+        /// can set a lower amount for one secret.
+        confirm_above: Option<Usdc> = Amount, Unset;
         /// First deposit of a channel, as a multiple of the price of the call that opens it.
         deposit_prices: u64 = integer(1, 1_000_000), Value("200");
         /// Smallest deposit; less is not worth its transaction.

@@ -176,21 +176,6 @@ impl ControlClient {
         read(&self.send(E::METHOD, at.into().as_str(), Bytes::new()).await?)
     }
 
-    /// The answer as it came, for a service's own answer to a call.
-    ///
-    /// # Errors
-    /// [`ControlError`] when there is none; its status is the caller's to judge.
-    pub async fn tell_raw<E>(
-        &self,
-        at: impl Into<Target<E>>,
-        request: &E::Request,
-    ) -> Result<RawAnswer, ControlError>
-    where
-        E: Endpoint<Request: Serialize, Response = Raw>,
-    {
-        self.send(E::METHOD, at.into().as_str(), json(request)?).await
-    }
-
     async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<RawAnswer, ControlError> {
         let usual = if method == Method::GET { ANSWERED_WITHIN } else { DONE_WITHIN };
         let within = self.within.unwrap_or(usual);
@@ -275,6 +260,21 @@ macro_rules! asking {
                 E: Endpoint<Request: Serialize, Response: DeserializeOwned>,
             {
                 accepted(&self.send(E::METHOD, at.into().as_str(), json(request)?).await?)
+            }
+
+            /// The answer as it came, for a service's own answer to a call.
+            ///
+            /// # Errors
+            /// [`ControlError`] when there is none; its status is the caller's to judge.
+            pub async fn tell_raw<E>(
+                &self,
+                at: impl Into<Target<E>>,
+                request: &E::Request,
+            ) -> Result<RawAnswer, ControlError>
+            where
+                E: Endpoint<Request: Serialize, Response = Raw>,
+            {
+                self.send(E::METHOD, at.into().as_str(), json(request)?).await
             }
         }
     };

@@ -55,6 +55,8 @@ pub struct Problem {
     pub next: &'static str,
     pub charged: ChargeStatus,
     pub call_id: Option<CallId>,
+    /// Price of a call that is refused for it.
+    pub price: Option<Usdc>,
     pub retry_after_secs: Option<u64>,
 }
 
@@ -68,6 +70,7 @@ impl Problem {
             next,
             charged: ChargeStatus::No,
             call_id: None,
+            price: None,
             retry_after_secs: None,
         }
     }
@@ -95,6 +98,11 @@ impl Problem {
             Some(charged) if charged.is_zero() => ChargeStatus::No,
             Some(_) => ChargeStatus::Yes,
         };
+        self
+    }
+
+    fn costing(mut self, price: Usdc) -> Self {
+        self.price = Some(price);
         self
     }
 
@@ -182,6 +190,9 @@ impl Problem {
         });
         if let Some(call_id) = self.call_id {
             document["call_id"] = json!(call_id.to_string());
+        }
+        if let Some(price) = self.price {
+            document["price_usdc"] = json!(price.to_string());
         }
         document
     }
@@ -360,6 +371,9 @@ impl From<&BuyError> for Problem {
             BuyError::BodyGone { charged } | BuyError::NotRepeated { charged, .. } => {
                 problem.charging(Some(*charged))
             }
+            BuyError::AboveMaxPrice { price, .. }
+            | BuyError::DeclinedCharged { price }
+            | BuyError::PriceChanged { now: price, .. } => problem.costing(*price),
             BuyError::Flagged { refused, .. } => {
                 problem.retry_after(Some(refused.wait_secs.saturating_mul(1_000)))
             }

@@ -2,12 +2,12 @@
 
 use std::{
     collections::BTreeMap,
-    hash::{DefaultHasher, Hash, Hasher},
+    hash::{BuildHasher, RandomState},
 };
 
 use farthing_bridge::shown;
 use farthing_control::types::{CallRequest, CatalogQuery, MethodText, ServiceIdText, UsdcText};
-use farthing_protocol::call::Method;
+use farthing_protocol::{Usdc, call::Method};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -54,6 +54,7 @@ pub struct CallArguments {
     body: Option<Value>,
     max_price: UsdcText,
     call_id: Option<String>,
+    confirm_token: Option<String>,
 }
 
 /// The arguments of `read_answer`.
@@ -116,12 +117,23 @@ impl ServiceArguments {
 }
 
 impl CallArguments {
+    /// Returns the most that the call may cost.
+    #[must_use]
+    pub const fn max_price(&self) -> Usdc {
+        self.max_price.0
+    }
+
+    /// Takes the token with which a price is confirmed, if the agent sends one.
+    pub fn take_token(&mut self) -> Option<String> {
+        self.confirm_token.take().filter(|token| !token.is_empty())
+    }
+
     /// The request to the node, with a call id only if the agent names one.
     ///
     /// # Errors
     /// [`Trouble`] when a parameter is a list or an object.
     pub fn request(self) -> Result<CallRequest, Trouble> {
-        let Self { service, method, path, params, body, max_price, call_id } = self;
+        let Self { service, method, path, params, body, max_price, call_id, confirm_token: _ } = self;
         let params = params.unwrap_or_default().into_iter();
         Ok(CallRequest {
             api_id_public: service,
@@ -153,14 +165,23 @@ fn parameter((name, value): (String, Value)) -> Result<(String, String), Trouble
     Ok((name, text))
 }
 
-/// A number that is the same for the same call, whatever its call id and its highest price.
-#[must_use]
-pub fn fingerprint(request: &CallRequest) -> u64 {
-    let CallRequest { api_id_public, path, method, params, body, .. } = request;
-    let mut hasher = DefaultHasher::new();
-    let body = body.as_ref().map(Value::to_string);
-    (api_id_public.to_string(), path, method.to_string(), params, body).hash(&mut hasher);
-    hasher.finish()
+/// A call of one secret: the same for the same call, whatever its call id and its highest price.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fingerprint {
+    pub secret: String,
+    pub call: u64,
+}
+
+impl Fingerprint {
+    /// The fingerprint of a call. `keys`: nobody else knows them, so that an agent cannot look for two calls with one
+    /// fingerprint, of which its user sees one.
+    #[must_use]
+    pub fn of(secret: &str, request: &CallRequest, keys: &RandomState) -> Self {
+        let CallRequest { api_id_public, path, method, params, body, .. } = request;
+        let body = body.as_ref().map(Value::to_string);
+        let call = keys.hash_one((api_id_public.to_string(), path, method.to_string(), params, body));
+        Self { secret: secret.to_owned(), call }
+    }
 }
 
 #[cfg(test)]
@@ -186,7 +207,7 @@ mod tests {
     fn a_call_becomes_the_request_of_a_script() {
         let request = call(json!({
             "service": ID, "method": "get", "path": "/a", "params": { "n": 5, "m": 4.5, "b": true, "s": "x" },
-            "max_price": "0.01", "body": null, "call_id": null,
+            "max_price": "0.01", "body": null, "call_id": null, "confirm_token": "t",
         }))
         .unwrap();
         assert_eq!(
@@ -255,12 +276,15 @@ mod tests {
 
     #[test]
     fn the_same_call_has_the_same_fingerprint() {
+        let keys = RandomState::new();
         let of = |path: &str, price: &str, id: Value| {
             let arguments =
                 json!({ "service": ID, "method": "GET", "path": path, "max_price": price, "call_id": id });
-            fingerprint(&call(arguments).unwrap())
+            Fingerprint::of("a", &call(arguments).unwrap(), &keys)
         };
-        assert_eq!(of("/a", "1", Value::Null), of("/a", "2", json!("again")));
-        assert_ne!(of("/a", "1", Value::Null), of("/b", "1", Value::Null));
+        let one = of("/a", "1", Value::Null);
+        assert_eq!(one, of("/a", "2", json!("again")));
+        assert_ne!(one, of("/b", "1", Value::Null));
+        assert_ne!(one, Fingerprint { secret: "b".to_owned(), ..one.clone() });
     }
 }

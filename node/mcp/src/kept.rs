@@ -1,15 +1,20 @@
-//! Parts of calls that stay in memory: the rest of long answers, and calls whose end is not known.
+//! Parts of calls that stay in memory: the rest of long answers, calls whose end is not known, and questions to a user.
 //!
-//! Both are bounded: the oldest make room for new ones.
+//! All are bounded: the oldest make room for new ones, and no secret takes the room of another's calls and questions.
 
 use std::{collections::VecDeque, sync::Arc};
+
+use farthing_protocol::Usdc;
+use uuid::Uuid;
+
+use crate::{Trouble, arguments::Fingerprint};
 
 /// The most of a body that one result has.
 pub const PART_BYTES_MAX: usize = 64 * 1024;
 /// The most bodies that are kept, and the most bytes of all.
 const BODIES_MAX: usize = 16;
 const BODIES_BYTES_MAX: usize = 96 * 1024 * 1024;
-/// The most calls without a known end.
+/// The most calls without a known end of one secret, and the most questions.
 const OPEN_MAX: usize = 64;
 
 /// The body of a long answer.
@@ -42,56 +47,140 @@ impl LongBody {
     }
 }
 
+/// A call that leaves: its id, and what its user agreed to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BegunCall {
+    pub call_id: String,
+    /// True if a call of this id may have left before, so that it may have been charged.
+    pub is_repeat: bool,
+    /// The price that was confirmed.
+    pub confirmed: Option<Usdc>,
+}
+
+/// A price that a user is asked about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Question {
+    print: Fingerprint,
+    call_id: String,
+    token: String,
+    price: Usdc,
+    is_confirmed: bool,
+}
+
 /// The parts of earlier calls that stay in memory.
 #[derive(Debug, Default)]
 pub struct Kept {
-    /// By call id, the oldest first.
-    bodies: VecDeque<(String, Arc<LongBody>)>,
-    /// Call ids by fingerprint, the oldest first.
-    open: VecDeque<(u64, String)>,
+    /// By secret and call id, the oldest first.
+    bodies: VecDeque<(String, String, Arc<LongBody>)>,
+    /// Fingerprints and call ids, the oldest first.
+    open: VecDeque<(Fingerprint, String)>,
+    /// The oldest first.
+    asked: VecDeque<Question>,
 }
 
 impl Kept {
     /// Keeps a body. One that is longer than all may be is not kept.
-    pub fn keep(&mut self, call_id: &str, body: Arc<LongBody>) {
-        self.bodies.retain(|(id, _)| id != call_id);
+    pub fn keep(&mut self, secret: &str, call_id: &str, body: Arc<LongBody>) {
+        self.bodies.retain(|(by, id, _)| (by.as_str(), id.as_str()) != (secret, call_id));
         if body.text.len() > BODIES_BYTES_MAX {
             return;
         }
-        self.bodies.push_back((call_id.to_owned(), body));
+        self.bodies.push_back((secret.to_owned(), call_id.to_owned(), body));
         while self.bodies.len() > BODIES_MAX || self.bytes() > BODIES_BYTES_MAX {
             self.bodies.pop_front();
         }
     }
 
     fn bytes(&self) -> usize {
-        self.bodies.iter().map(|(_, body)| body.text.len()).sum()
+        self.bodies.iter().map(|(.., body)| body.text.len()).sum()
     }
 
     #[must_use]
-    pub fn body(&self, call_id: &str) -> Option<Arc<LongBody>> {
-        self.bodies.iter().find(|(id, _)| id == call_id).map(|(_, body)| Arc::clone(body))
+    pub fn body(&self, secret: &str, call_id: &str) -> Option<Arc<LongBody>> {
+        let is_it = |(by, id, _): &&(String, String, _)| (by.as_str(), id.as_str()) == (secret, call_id);
+        self.bodies.iter().find(is_it).map(|(.., body)| Arc::clone(body))
     }
 
-    /// Notes that a call leaves whose end is not known.
-    pub fn open(&mut self, fingerprint: u64, call_id: &str) {
-        self.close(call_id);
-        self.open.push_back((fingerprint, call_id.to_owned()));
-        if self.open.len() > OPEN_MAX {
-            self.open.pop_front();
-        }
+    /// Notes that a call leaves whose end is not known. Its id is that of the question that `token` answers, or the one that
+    /// the agent names. Without both it is that of the newest such call without a known end: an agent that stops waiting and
+    /// asks again pays once.
+    ///
+    /// # Errors
+    /// [`Trouble`] when the token is not of this call.
+    pub fn begin(
+        &mut self,
+        print: &Fingerprint,
+        token: Option<&str>,
+        call_id: Option<&str>,
+    ) -> Result<BegunCall, Trouble> {
+        let begun = match token {
+            Some(token) => self.confirm(print, token, call_id).ok_or_else(Trouble::of_unknown_token)?,
+            None => {
+                let known = call_id.map(str::to_owned).or_else(|| self.open_call(print));
+                let confirmed = known.as_deref().and_then(|id| self.confirmed(print, id));
+                let is_repeat = known.is_some();
+                BegunCall { call_id: known.unwrap_or_else(fresh), is_repeat, confirmed }
+            }
+        };
+        self.close(print, &begun.call_id);
+        let is_of_secret = |(other, _): &(Fingerprint, String)| other.secret == print.secret;
+        push(&mut self.open, (print.clone(), begun.call_id.clone()), is_of_secret);
+        Ok(begun)
     }
 
     /// Notes that the end of a call is known.
-    pub fn close(&mut self, call_id: &str) {
-        self.open.retain(|(_, id)| id != call_id);
+    pub fn close(&mut self, print: &Fingerprint, call_id: &str) {
+        self.open.retain(|(other, id)| other.secret != print.secret || id != call_id);
     }
 
-    /// The id of the newest such call without a known end: an agent that repeats it without its id pays once.
-    #[must_use]
-    pub fn open_call(&self, fingerprint: u64) -> Option<String> {
-        self.open.iter().rev().find(|(print, _)| *print == fingerprint).map(|(_, id)| id.clone())
+    fn open_call(&self, print: &Fingerprint) -> Option<String> {
+        self.open.iter().rev().find(|(other, _)| other == print).map(|(_, id)| id.clone())
     }
+
+    /// Notes that a user is asked whether a call may cost so much. Returns the token of the answer.
+    pub fn ask(&mut self, print: &Fingerprint, call_id: &str, price: Usdc) -> String {
+        self.asked.retain(|asked| asked.print != *print || asked.call_id != call_id);
+        let token = fresh();
+        let question = Question {
+            print: print.clone(),
+            call_id: call_id.to_owned(),
+            token: token.clone(),
+            price,
+            is_confirmed: false,
+        };
+        push(&mut self.asked, question, |asked| asked.print.secret == print.secret);
+        token
+    }
+
+    /// Notes that the price was confirmed, once or again.
+    fn confirm(&mut self, print: &Fingerprint, token: &str, call_id: Option<&str>) -> Option<BegunCall> {
+        let is_it = |asked: &&mut Question| {
+            asked.print == *print && asked.token == token && call_id.is_none_or(|id| id == asked.call_id)
+        };
+        let asked = self.asked.iter_mut().find(is_it)?;
+        let is_repeat = std::mem::replace(&mut asked.is_confirmed, true);
+        Some(BegunCall { call_id: asked.call_id.clone(), is_repeat, confirmed: Some(asked.price) })
+    }
+
+    fn confirmed(&self, print: &Fingerprint, call_id: &str) -> Option<Usdc> {
+        let is_it =
+            |asked: &&Question| asked.is_confirmed && asked.print == *print && asked.call_id == call_id;
+        self.asked.iter().find(is_it).map(|asked| asked.price)
+    }
+}
+
+fn fresh() -> String {
+    Uuid::new_v4().to_string()
+}
+
+/// Puts an item behind the others; the oldest of the same secret goes if there are too many.
+fn push<T>(items: &mut VecDeque<T>, item: T, is_of_secret: impl Fn(&T) -> bool) {
+    if items.iter().filter(|item| is_of_secret(item)).count() >= OPEN_MAX
+        && let Some(oldest) = items.iter().position(&is_of_secret)
+    {
+        items.remove(oldest);
+    }
+    items.push_back(item);
 }
 
 #[cfg(test)]
@@ -123,28 +212,69 @@ mod tests {
     fn the_oldest_body_makes_room() {
         let mut kept = Kept::default();
         for n in 0..=BODIES_MAX {
-            kept.keep(&n.to_string(), body("x"));
+            kept.keep("a", &n.to_string(), body("x"));
         }
-        assert_eq!(kept.body("0"), None);
-        assert!(kept.body("1").is_some() && kept.body(&BODIES_MAX.to_string()).is_some());
-        kept.keep("long", body(&"x".repeat(BODIES_BYTES_MAX)));
-        assert!(kept.body("long").is_some() && kept.body("1").is_none());
-        kept.keep("too long", body(&"x".repeat(BODIES_BYTES_MAX + 1)));
-        assert!(kept.body("too long").is_none() && kept.body("long").is_some());
+        let has = |kept: &Kept, id: &str| kept.body("a", id).is_some();
+        assert!(!has(&kept, "0") && has(&kept, "1") && has(&kept, &BODIES_MAX.to_string()));
+        assert_eq!(kept.body("b", "1"), None, "another secret reads none of it");
+        kept.keep("a", "long", body(&"x".repeat(BODIES_BYTES_MAX)));
+        assert!(has(&kept, "long") && !has(&kept, "1"));
+        kept.keep("a", "too long", body(&"x".repeat(BODIES_BYTES_MAX + 1)));
+        assert!(!has(&kept, "too long") && has(&kept, "long"));
+    }
+
+    fn print(secret: &str, call: u64) -> Fingerprint {
+        Fingerprint { secret: secret.to_owned(), call }
     }
 
     #[test]
     fn a_call_without_a_known_end_is_found_again_until_it_has_one() {
         let mut kept = Kept::default();
-        kept.open(7, "a");
-        assert_eq!(kept.open_call(7).as_deref(), Some("a"));
-        assert_eq!(kept.open_call(8), None);
-        kept.close("a");
-        assert_eq!(kept.open_call(7), None);
-        for n in 0..=OPEN_MAX as u64 {
-            kept.open(n, &n.to_string());
+        let begin = |kept: &mut Kept, print: &Fingerprint| kept.begin(print, None, None).unwrap();
+        let one = print("a", 7);
+        let first = begin(&mut kept, &one);
+        assert!(!first.is_repeat);
+        assert_eq!(begin(&mut kept, &one), BegunCall { is_repeat: true, ..first.clone() });
+        for other in [print("a", 8), print("b", 7)] {
+            assert_ne!(begin(&mut kept, &other).call_id, first.call_id);
         }
-        assert_eq!(kept.open_call(0), None);
-        assert_eq!(kept.open_call(1).as_deref(), Some("1"));
+        kept.close(&print("b", 7), &first.call_id);
+        assert!(begin(&mut kept, &one).is_repeat, "another secret ends none of its calls");
+        kept.close(&one, &first.call_id);
+        assert!(!begin(&mut kept, &one).is_repeat);
+        for call in 100..100 + OPEN_MAX as u64 {
+            begin(&mut kept, &print("a", call));
+        }
+        assert!(!begin(&mut kept, &one).is_repeat, "the oldest made room");
+        assert!(begin(&mut kept, &print("b", 7)).is_repeat, "not for those of another secret");
+    }
+
+    #[test]
+    fn a_token_confirms_the_price_of_one_call_of_one_secret() {
+        let mut kept = Kept::default();
+        let (one, price) = (print("a", 7), Usdc::from_micros(9));
+        let token = kept.ask(&one, "c1", price);
+        let token = token.as_str();
+        assert_eq!(kept.begin(&one, None, Some("c1")).unwrap().confirmed, None, "nobody agreed yet");
+        for (print, token, call_id) in [
+            (print("a", 8), token, None),
+            (print("b", 7), token, None),
+            (one.clone(), "other", None),
+            (one.clone(), token, Some("c2")),
+        ] {
+            let trouble = kept.begin(&print, Some(token), call_id).unwrap_err();
+            assert_eq!(trouble.code, "unknown-token", "{print:?} {token} {call_id:?}");
+        }
+        let confirmed = |is_repeat| BegunCall { call_id: "c1".to_owned(), is_repeat, confirmed: Some(price) };
+        assert_eq!(kept.begin(&one, Some(token), None), Ok(confirmed(false)));
+        assert_eq!(kept.begin(&one, Some(token), Some("c1")), Ok(confirmed(true)), "the same call again");
+        assert_eq!(kept.begin(&one, None, Some("c1")), Ok(confirmed(true)), "by its id, too");
+        kept.ask(&one, "c1", Usdc::from_micros(10));
+        assert_eq!(
+            kept.begin(&one, None, Some("c1")).unwrap().confirmed,
+            None,
+            "a higher price is asked for"
+        );
+        assert!(kept.begin(&one, Some(token), None).is_err());
     }
 }

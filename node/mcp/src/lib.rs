@@ -3,27 +3,31 @@
 //!
 //! An agent asks for a tool by name ([`tools`]). Its arguments become a request to the node ([`arguments`]), and what the
 //! node answers becomes a result ([`catalog`], [`money`], [`paid`]) or a [`Trouble`] with the next step. All of this is
-//! pure. [`serve`] is the adapter: it speaks the protocol on standard input and output and asks the node over its control
-//! socket.
+//! pure. The toolbox asks the node, and keeps what a repeat needs. Two doors lead to it: [`serve`] speaks the protocol on
+//! standard input and output and asks the node over its control socket; [`over_http`] is a service within the node's own
+//! port.
 //!
 //! No tool changes limits, keys or secrets: what an agent may spend is what its secret may spend. Strangers' texts are
-//! bounded, have no control characters, and are marked as the owner's data.
+//! bounded, have no control characters, and are marked as the owner's data. A call above the amount that a user set is not
+//! bought before its price is confirmed.
 
 pub mod arguments;
 pub mod catalog;
 pub mod clients;
 pub mod kept;
 pub mod money;
+mod node;
 pub mod paid;
 mod server;
 pub mod text;
+mod toolbox;
 pub mod tools;
 mod trouble;
 
 use serde_json::Value;
 
-pub use server::{ServeError, serve};
-pub use trouble::{CallFacts, Trouble};
+pub use server::{SecretName, ServeError, over_http, serve};
+pub use trouble::{CallFacts, PriceQuestion, Trouble};
 
 /// The arguments of a tool, as they come.
 pub type Arguments = serde_json::Map<String, Value>;

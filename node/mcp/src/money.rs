@@ -6,6 +6,14 @@ use serde_json::json;
 
 use crate::{ToolAnswer, Trouble};
 
+/// The price above which a user has to confirm a call with the secret of this name: the lower of its own and the node's.
+#[must_use]
+pub fn confirm_above(secrets: &[SecretShown], state: &SpendingState, name: &str) -> Option<Usdc> {
+    let secret = secrets.iter().find(|secret| secret.name == name);
+    let own = secret.and_then(|secret| secret.limits.confirm_above);
+    own.into_iter().chain(state.confirm_above).map(|above| above.0).min()
+}
+
 /// Makes the result of asking for the spending of the secret of this name.
 ///
 /// # Errors
@@ -21,6 +29,7 @@ pub fn status(secrets: &[SecretShown], state: &SpendingState, name: &str) -> Res
     let left_of_secret = per_day.saturating_sub(secret.spent_today.0);
     let left_of_node = node.per_day.0.saturating_sub(state.spent_today.0);
     let left = if state.stopped.is_some() { Usdc::ZERO } else { left_of_secret.min(left_of_node) };
+    let confirm_above = confirm_above(secrets, state, name);
     let stopped = state.stopped.map(|by| match by {
         StoppedBy::Configuration => "Buying is turned off in the configuration.",
         StoppedBy::User => "The user stopped all buying.",
@@ -31,6 +40,7 @@ pub fn status(secrets: &[SecretShown], state: &SpendingState, name: &str) -> Res
         "left_today_usdc": left.to_string(),
         "per_call_usdc": per_call.to_string(),
         "per_day_usdc": per_day.to_string(),
+        "confirm_above_usdc": confirm_above.map(|above| above.to_string()),
         "services": own.services,
         "node": {
             "spent_today_usdc": state.spent_today,
@@ -40,8 +50,11 @@ pub fn status(secrets: &[SecretShown], state: &SpendingState, name: &str) -> Res
     });
     let scope = if own.services.is_some() { " Only the services in `services` are allowed." } else { "" };
     let stopped = stopped.map_or_else(String::new, |words| format!(" {words}"));
+    let confirmed = confirm_above.map_or_else(String::new, |above| {
+        format!(" The user confirms a call that costs more than {above} USDC.")
+    });
     let text = format!(
-        "Spent today: {} USDC. Left today: {left} USDC. A call may cost {per_call} USDC at most.{scope}{stopped} The day \
+        "Spent today: {} USDC. Left today: {left} USDC. A call may cost {per_call} USDC at most.{confirmed}{scope}{stopped} The day \
          ends at midnight UTC. Only the user can change this.",
         secret.spent_today
     );
@@ -54,6 +67,8 @@ fn smaller(own: Option<Usdc>, node: Usdc) -> Usdc {
 
 #[cfg(test)]
 mod tests {
+    use farthing_control::types::Text;
+
     use super::*;
 
     fn state(stopped: Option<&str>) -> SpendingState {
@@ -87,6 +102,25 @@ mod tests {
         let stopped = of("agent", Some("user"));
         assert_eq!(stopped.structured["left_today_usdc"], "0.00");
         assert!(stopped.text.contains("The user stopped all buying."), "{}", stopped.text);
+    }
+
+    #[test]
+    fn a_user_confirms_above_the_lower_of_both_amounts() {
+        let above = |own: Option<&str>, node: Option<&str>| {
+            let (mut secrets, mut state) = (secrets(), state(None));
+            let read = |text: &str| Text(text.parse::<Usdc>().unwrap());
+            secrets[1].limits.confirm_above = own.map(read);
+            state.confirm_above = node.map(read);
+            let told = status(&secrets, &state, "agent").unwrap();
+            assert_eq!(told.text.contains("The user confirms"), own.or(node).is_some(), "{}", told.text);
+            confirm_above(&secrets, &state, "agent").map(|above| above.to_string())
+        };
+        assert_eq!(above(None, None), None);
+        for (own, node) in [(Some("0.01"), Some("0.02")), (Some("0.02"), Some("0.01"))] {
+            assert_eq!(above(own, node).as_deref(), Some("0.01"));
+        }
+        assert_eq!(above(Some("0.01"), None).as_deref(), Some("0.01"));
+        assert_eq!(above(None, Some("0.00")).as_deref(), Some("0.00"));
     }
 
     #[test]

@@ -1,35 +1,43 @@
-//! The adapter: the protocol on standard input and output, and the node over its control socket.
+//! The adapter: the Model Context Protocol, on standard input and output or over HTTP, in front of the [`Toolbox`].
 //!
-//! Nothing but the protocol may be written to standard output.
+//! Nothing but the protocol may be written to standard output. Over HTTP every request stands for itself: there are no
+//! sessions that a caller could open without end, and each request acts for the secret that it presented.
 
-use farthing_control::{
-    ControlClient, endpoint,
-    types::{CallRequest, HEADER_PRICE},
-};
-use parking_lot::Mutex;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use farthing_control::{ControlClient, Local};
+use farthing_protocol::limits;
 use rmcp::{
-    ErrorData, RoleServer, ServerHandler, ServiceExt,
+    ErrorData, Peer, RoleServer, ServerHandler, ServiceExt,
     model::{
-        CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, JsonObject,
-        ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+        CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest,
+        ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, Implementation,
+        InputRequest, InputRequiredResult, JsonObject, ListToolsResult, PaginatedRequestParams,
+        ProtocolVersion, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
     },
     service::{RequestContext, ServerInitializeError},
-    transport::stdio,
+    transport::{
+        stdio,
+        streamable_http_server::{
+            StreamableHttpServerConfig, StreamableHttpService, session::never::NeverSessionManager,
+        },
+    },
 };
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 use crate::{
-    Arguments, ToolAnswer, Trouble,
-    arguments::{
-        CallArguments, NoArguments, ReadArguments, SearchArguments, ServiceArguments, fingerprint, read,
-    },
-    catalog,
-    kept::Kept,
-    money,
-    paid::{self, BoughtAnswer},
+    ToolAnswer, Trouble,
+    node::AskedNode,
+    toolbox::{Caller, NotDone, Toolbox, Unconfirmed},
     tools::{INSTRUCTIONS, ToolName},
 };
+
+/// The longest time that a user takes to confirm a price.
+const CONFIRMED_WITHIN: Duration = Duration::from_secs(300);
+/// The most questions about one call: each comes of a price that has risen since.
+const QUESTIONS_MAX: usize = 3;
+/// The name of the one question in a result that asks.
+const QUESTION: &str = "price";
 
 /// An error that ends the conversation with an agent.
 #[derive(Debug, thiserror::Error)]
@@ -40,13 +48,18 @@ pub enum ServeError {
     BrokenOff(String),
 }
 
+/// The name of the consumer secret that a request presented, among the extensions of the request.
+#[derive(Debug, Clone)]
+pub struct SecretName(pub String);
+
 /// Serves an agent on standard input and output until it ends the conversation. The agent buys with the secret of this
 /// name, within its limits.
 ///
 /// # Errors
 /// [`ServeError`].
 pub async fn serve(node: ControlClient, secret: &str) -> Result<(), ServeError> {
-    let tools = AgentTools { node, secret: secret.to_owned(), kept: Mutex::default() };
+    let toolbox = Arc::new(Toolbox::of(AskedNode::Socket(node)));
+    let tools = AgentTools { toolbox, secret: Some(SecretName(secret.to_owned())) };
     let running = match tools.serve(stdio()).await {
         Ok(running) => running,
         // It looked whether the program starts.
@@ -56,13 +69,26 @@ pub async fn serve(node: ControlClient, secret: &str) -> Result<(), ServeError> 
     running.waiting().await.map(drop).map_err(|error| ServeError::BrokenOff(error.to_string()))
 }
 
+/// The same tools as a service at an address of the node's own port. Each request has its [`SecretName`] among its
+/// extensions. Whether its host and its origin are allowed is the port's to say.
+#[must_use]
+pub fn over_http(node: Local) -> StreamableHttpService<AgentTools, NeverSessionManager> {
+    let toolbox = Arc::new(Toolbox::of(AskedNode::Inside(node)));
+    let config = StreamableHttpServerConfig::default()
+        .disable_allowed_hosts()
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        .with_max_request_body_bytes(limits::REQUEST_BODY_BYTES_MAX + limits::CALL_HEAD_BYTES_MAX);
+    let tools = move || Ok(AgentTools { toolbox: Arc::clone(&toolbox), secret: None });
+    StreamableHttpService::new(tools, Arc::default(), config)
+}
+
 /// The tools of one agent.
 #[derive(Debug)]
-struct AgentTools {
-    node: ControlClient,
-    /// Name of the consumer secret whose limits apply.
-    secret: String,
-    kept: Mutex<Kept>,
+pub struct AgentTools {
+    toolbox: Arc<Toolbox>,
+    /// The secret whose limits apply; that of each request if it is none.
+    secret: Option<SecretName>,
 }
 
 impl ServerHandler for AgentTools {
@@ -89,94 +115,100 @@ impl ServerHandler for AgentTools {
         let Some(tool) = ToolName::named(&request.name) else {
             return Err(ErrorData::invalid_params("there is no tool of this name", None));
         };
-        let done = self.answer(tool, request.arguments, || !context.ct.is_cancelled()).await;
-        Ok(result(done).into())
+        let secret = self.secret(&context)?;
+        let mut token = match confirmed_later(&request) {
+            Ok(token) => token,
+            Err(declined) => return Ok(result(Err(declined)).into()),
+        };
+        let mut questions = 0;
+        loop {
+            let is_awaited = || !context.ct.is_cancelled();
+            let caller = Caller { secret: &secret, token: token.take(), is_awaited };
+            let unconfirmed = match self.toolbox.answer(caller, tool, request.arguments.clone()).await {
+                Err(NotDone::Unconfirmed(unconfirmed)) => unconfirmed,
+                Err(NotDone::Failed(trouble)) => return Ok(result(Err(trouble)).into()),
+                Ok(answer) => return Ok(result(Ok(answer)).into()),
+            };
+            questions += 1;
+            match UserAccess::of(&context) {
+                UserAccess::Now => {
+                    if questions > QUESTIONS_MAX || !agrees(&context.peer, &unconfirmed).await {
+                        return Ok(result(Err(unconfirmed.refused())).into());
+                    }
+                    token = Some(unconfirmed.token);
+                }
+                UserAccess::Later => return Ok(to_be_confirmed(&unconfirmed).into()),
+                UserAccess::ByAgent => return Ok(result(Err(unconfirmed.trouble())).into()),
+            }
+        }
     }
 }
 
 impl AgentTools {
-    async fn answer(
-        &self,
-        tool: ToolName,
-        arguments: Option<Arguments>,
-        is_awaited: impl Fn() -> bool + Send + Sync,
-    ) -> Result<ToolAnswer, Trouble> {
-        match tool {
-            ToolName::SearchCatalog => {
-                let query = read::<SearchArguments>(tool, arguments)?.query();
-                Ok(catalog::found(&self.node.tell(endpoint::CatalogSearch, &query).await?))
-            }
-            ToolName::DescribeService => {
-                let asked: ServiceArguments = read(tool, arguments)?;
-                self.describe(&asked).await
-            }
-            ToolName::GetSample => {
-                let asked: ServiceArguments = read(tool, arguments)?;
-                let wanted = asked.operation()?;
-                let samples = self.node.ask(endpoint::CatalogSamples.of(asked.service)).await?;
-                catalog::sampled(&samples, wanted.as_ref())
-            }
-            ToolName::SpendingStatus => {
-                let NoArguments {} = read(tool, arguments)?;
-                let secrets = self.node.ask(endpoint::Secrets).await?;
-                let state = self.node.ask(endpoint::Spending).await?;
-                money::status(&secrets, &state, &self.secret)
-            }
-            ToolName::CallService => self.call(read(tool, arguments)?, is_awaited).await,
-            ToolName::ReadAnswer => {
-                let ReadArguments { call_id, offset } = read(tool, arguments)?;
-                let body = self.kept.lock().body(&call_id);
-                paid::further(body.as_deref(), &call_id, offset)
-            }
-        }
+    fn secret(&self, context: &RequestContext<RoleServer>) -> Result<String, ErrorData> {
+        let presented = || context.extensions.get::<http::request::Parts>()?.extensions.get::<SecretName>();
+        let secret = self.secret.as_ref().or_else(presented);
+        let secret = secret.ok_or_else(|| ErrorData::internal_error("the request has no secret", None))?;
+        Ok(secret.0.clone())
     }
+}
 
-    async fn describe(&self, asked: &ServiceArguments) -> Result<ToolAnswer, Trouble> {
-        match asked.operation()? {
-            None => Ok(catalog::described(&self.node.ask(endpoint::CatalogService.of(asked.service)).await?)),
-            Some((method, path)) => {
-                let at =
-                    endpoint::CatalogReference.of(asked.service).with("method", method).with("path", path);
-                Ok(catalog::in_full(&self.node.ask(at).await?))
-            }
-        }
-    }
+/// A way to ask the agent's user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum UserAccess {
+    /// While the agent waits for the result.
+    Now,
+    /// By a result that asks, to which the same request comes again with an answer.
+    Later,
+    /// The agent has to ask: its program shows no forms, or nothing is known of it.
+    ByAgent,
+}
 
-    /// Buys a call. Until its end is known, a repeat without a call id gets its id: an agent that stops waiting and asks
-    /// again pays once.
-    async fn call(
-        &self,
-        arguments: CallArguments,
-        is_awaited: impl Fn() -> bool + Send + Sync,
-    ) -> Result<ToolAnswer, Trouble> {
-        let request = arguments.request()?;
-        let print = fingerprint(&request);
-        let known = request.call_id.clone().or_else(|| self.kept.lock().open_call(print));
-        let is_repeat = known.is_some();
-        let call_id = known.unwrap_or_else(|| Uuid::new_v4().to_string());
-        let request = CallRequest { call_id: Some(call_id.clone()), ..request };
-        self.kept.lock().open(print, &call_id);
-        let answer = self.node.tell_raw(endpoint::CallWithSecret.of(&self.secret), &request).await;
-        let done = match answer {
-            // The service's answer has its price, also one that is free; anything else is the network's.
-            Ok(answer) if !answer.headers.contains_key(HEADER_PRICE) => {
-                Err(paid::refused(&answer, &call_id, is_repeat))
-            }
-            Ok(answer) => Ok(self.keep(paid::bought(&answer, &call_id), &call_id)),
-            Err(error) => Err(paid::unanswered(error, &call_id, is_repeat)),
-        };
-        if is_awaited() && done.as_ref().err().is_none_or(Trouble::is_of_known_end) {
-            self.kept.lock().close(&call_id);
+impl UserAccess {
+    fn of(context: &RequestContext<RoleServer>) -> Self {
+        let forms = context.client_capabilities().and_then(|client| client.elicitation);
+        // Programs of before say neither.
+        let has_forms = forms.is_some_and(|forms| forms.form.is_some() || forms.url.is_none());
+        let asks_later =
+            context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
+        match (has_forms, asks_later) {
+            (false, _) => Self::ByAgent,
+            (true, false) => Self::Now,
+            (true, true) => Self::Later,
         }
-        done
     }
+}
 
-    fn keep(&self, bought: BoughtAnswer, call_id: &str) -> ToolAnswer {
-        if let Some(rest) = bought.rest {
-            self.kept.lock().keep(call_id, rest);
-        }
-        bought.answer
+/// A form without fields: to send it is to agree.
+fn question(unconfirmed: &Unconfirmed) -> ElicitRequestParams {
+    ElicitRequestParams::FormElicitationParams {
+        meta: None,
+        message: unconfirmed.question(),
+        requested_schema: ElicitationSchema::new(BTreeMap::new()),
     }
+}
+
+/// Asks the user, and waits. Anything but a yes in time is a no.
+async fn agrees(peer: &Peer<RoleServer>, unconfirmed: &Unconfirmed) -> bool {
+    let answered = peer.create_elicitation_with_timeout(question(unconfirmed), Some(CONFIRMED_WITHIN)).await;
+    matches!(answered, Ok(ElicitResult { action: ElicitationAction::Accept, .. }))
+}
+
+/// A result that asks the user. The token is its state: only this program knows what it stands for.
+fn to_be_confirmed(unconfirmed: &Unconfirmed) -> InputRequiredResult {
+    let asked = InputRequest::Elicitation(ElicitRequest::new(question(unconfirmed)));
+    let asked = BTreeMap::from([(QUESTION.to_owned(), asked)]);
+    InputRequiredResult::new(Some(asked), Some(unconfirmed.token.clone()))
+}
+
+/// The token of a question that an earlier result asked, if the user agreed; the trouble if not.
+fn confirmed_later(request: &CallToolRequestParams) -> Result<Option<String>, Trouble> {
+    let Some(token) = request.request_state.as_ref() else { return Ok(None) };
+    let answer = request.input_responses.as_ref().and_then(|answers| answers.get(QUESTION));
+    if answer.is_some_and(|answer| answer["action"] == "accept") {
+        return Ok(Some(token.clone()));
+    }
+    Err(Trouble::of_refusal())
 }
 
 /// A tool as the protocol has it.
@@ -212,6 +244,8 @@ fn result(done: Result<ToolAnswer, Trouble>) -> CallToolResult {
 
 #[cfg(test)]
 mod tests {
+    use farthing_protocol::Usdc;
+
     use super::*;
 
     #[test]
@@ -221,6 +255,36 @@ mod tests {
             assert_eq!((&offered["name"], &offered["inputSchema"]), (&json!(tool.name()), &tool.schema()));
             assert_eq!(offered["annotations"]["readOnlyHint"], json!(!tool.costs()), "{offered}");
         }
+    }
+
+    #[test]
+    fn a_question_to_which_the_request_comes_again_is_answered_by_a_yes_alone() {
+        let unconfirmed = Unconfirmed {
+            call_id: "c1".to_owned(),
+            price: Usdc::from_micros(2_000),
+            above: Usdc::ZERO,
+            token: "t1".to_owned(),
+            call: "GET /a of service s".to_owned(),
+        };
+        let asked = serde_json::to_value(to_be_confirmed(&unconfirmed)).unwrap();
+        assert_eq!((&asked["resultType"], &asked["requestState"]), (&json!("input_required"), &json!("t1")));
+        let question = &asked["inputRequests"][QUESTION];
+        assert_eq!(question["method"], "elicitation/create");
+        assert!(question["params"]["message"].as_str().unwrap().contains("0.002 USDC"), "{asked}");
+
+        let again = |answer: Option<Value>| {
+            let mut request = CallToolRequestParams::new("call_service");
+            request.request_state = Some("t1".to_owned());
+            request.input_responses = answer.map(|answer| BTreeMap::from([(QUESTION.to_owned(), answer)]));
+            confirmed_later(&request)
+        };
+        assert_eq!(again(Some(json!({ "action": "accept", "content": {} }))), Ok(Some("t1".to_owned())));
+        for no in
+            [None, Some(json!({ "action": "decline" })), Some(json!({ "content": {} })), Some(json!("yes"))]
+        {
+            assert_eq!(again(no.clone()).unwrap_err().code, "not-confirmed", "{no:?}");
+        }
+        assert_eq!(confirmed_later(&CallToolRequestParams::new("call_service")), Ok(None));
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! created_secs = 1795300000
 //! price_max = "0.002"
 //! per_day = "0.50"
+//! confirm_above = "0.001"
 //! services = ["0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b"]
 //! ```
 
@@ -105,6 +106,8 @@ struct NamedForm {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     per_day: Option<Text<Usdc>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    confirm_above: Option<Text<Usdc>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     services: Option<BTreeSet<Text<ServiceId>>>,
 }
 
@@ -186,8 +189,8 @@ impl SecretFile {
         let named = form.named.into_iter().map(|(name, form)| {
             check_name(&name).map_err(|_| malformed())?;
             let secret = form.secret.parse().map_err(|_| malformed())?;
-            let NamedForm { created_secs, price_max, per_day, services, .. } = form;
-            let limits = SecretLimits { price_max, per_day, services };
+            let NamedForm { created_secs, price_max, per_day, confirm_above, services, .. } = form;
+            let limits = SecretLimits { price_max, per_day, confirm_above, services };
             Ok((name, NamedSecret { secret, created_secs, limits }))
         });
         Ok(StoredSecrets {
@@ -205,9 +208,9 @@ impl From<&StoredSecrets> for FileForm {
     fn from(stored: &StoredSecrets) -> Self {
         let text = |secret: &ConsumerSecret| secret.expose().to_owned();
         let form = |(name, named): (&String, &NamedSecret)| {
-            let SecretLimits { price_max, per_day, services } = named.limits.clone();
+            let SecretLimits { price_max, per_day, confirm_above, services } = named.limits.clone();
             let (secret, created_secs) = (text(&named.secret), named.created_secs);
-            (name.clone(), NamedForm { secret, created_secs, price_max, per_day, services })
+            (name.clone(), NamedForm { secret, created_secs, price_max, per_day, confirm_above, services })
         };
         Self { default: text(&stored.default), named: stored.named.iter().map(form).collect() }
     }
@@ -226,6 +229,7 @@ mod tests {
         let limits = SecretLimits {
             price_max: Some(Usdc::from_micros(2_000).into()),
             per_day: Some(Usdc::from_micros(500_000).into()),
+            confirm_above: Some(Usdc::from_micros(1_000).into()),
             services: Some([ServiceId::from_bytes([7; 16]).into()].into()),
         };
         for (name, limits) in [("dash.board-1", limits.clone()), ("free", SecretLimits::default())] {

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use farthing_testnet::{NodeProcess, program};
 use farthing_tests::tell::tell;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::{io::AsyncWriteExt as _, process::Command};
 
 /// Far longer than any script takes.
@@ -28,7 +28,17 @@ pub struct Agent {
 pub struct Instructed<'a> {
     script: &'a Path,
     node: &'a NodeProcess,
-    secret: &'a str,
+    door: Door<'a>,
+    /// The user's answer to every question; without one the agent's program cannot ask.
+    user: Option<&'static str>,
+}
+
+#[derive(Debug)]
+enum Door<'a> {
+    /// `farthing mcp`, with the name of the secret.
+    Stdio(&'a str),
+    /// The node's port, with the secret itself.
+    Http(&'a str),
 }
 
 /// What the program said.
@@ -38,6 +48,7 @@ pub struct Said {
     pub instructions: String,
     pub tools: Vec<Value>,
     results: Vec<Value>,
+    pub questions: Vec<String>,
 }
 
 impl Agent {
@@ -58,21 +69,41 @@ impl Agent {
     }
 
     pub fn of_secret<'a>(&'a self, node: &'a NodeProcess, secret: &'a str) -> Instructed<'a> {
-        Instructed { script: &self.script, node, secret }
+        Instructed { script: &self.script, node, door: Door::Stdio(secret), user: None }
+    }
+
+    /// The same at the node's port, which wants the secret itself.
+    pub fn over_http<'a>(&'a self, node: &'a NodeProcess, secret: &'a str) -> Instructed<'a> {
+        Instructed { script: &self.script, node, door: Door::Http(secret), user: None }
     }
 }
 
 impl Instructed<'_> {
+    #[must_use]
+    pub fn whose_user_says(mut self, answer: &'static str) -> Self {
+        self.user = Some(answer);
+        self
+    }
+
     /// Does the steps in order.
     ///
     /// # Errors
     /// When the client does not get through the steps.
     pub async fn does(&self, steps: &[Value]) -> Result<Said> {
-        let mut child = Command::new("node")
-            .arg(self.script)
-            .arg(program("farthing")?)
-            .args(["mcp", "--secret", self.secret, "--data"])
-            .arg(self.node.data_dir())
+        let mut command = Command::new("node");
+        command.arg(self.script);
+        match self.door {
+            Door::Stdio(name) => {
+                command.arg(program("farthing")?).args(["mcp", "--secret", name, "--data"]);
+                command.arg(self.node.data_dir());
+            }
+            Door::Http(secret) => {
+                let url = format!("{}/mcp", self.node.status().await?.gateway_url);
+                command.arg(url).env("FARTHING_SECRET", secret);
+                command.env("NODE_EXTRA_CA_CERTS", self.node.ca_file());
+            }
+        }
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -80,7 +111,8 @@ impl Instructed<'_> {
             .spawn()
             .context("node cannot be started")?;
         let mut stdin = child.stdin.take().context("no standard input")?;
-        stdin.write_all(serde_json::to_string(steps)?.as_bytes()).await?;
+        let script = json!({ "steps": steps, "user": self.user });
+        stdin.write_all(script.to_string().as_bytes()).await?;
         drop(stdin);
         let output =
             tokio::time::timeout(DEADLINE, child.wait_with_output()).await.context("the agent hangs")??;

@@ -2,6 +2,7 @@
 //! sample, buys with a cap, is refused above it, and reads the receipt.
 
 mod agent;
+mod confirmed;
 
 use std::process::Stdio;
 

@@ -15,6 +15,7 @@ use farthing_serve::{
 };
 use tokio_util::sync::CancellationToken;
 
+use super::agents;
 use crate::failure::{Exit, Failure};
 
 /// A console is used by a person with a few browsers.
@@ -57,7 +58,7 @@ impl Ports {
             ca_pem: credentials.ca_pem.clone(),
             stopping,
         });
-        let (gateway, plain) = gateway_ports(config, &node, &credentials);
+        let (gateway, plain) = gateway_ports(config, &node, &commands, &credentials);
         let panel = Port {
             router: farthing_console::router(panel),
             tls: credentials.port_tls(config.panel.tls),
@@ -82,7 +83,12 @@ impl Ports {
 }
 
 /// The port of calls, and the same for programs of this machine, without TLS.
-fn gateway_ports(config: &Config, node: &Handles, credentials: &Credentials) -> (Port, Port) {
+fn gateway_ports(
+    config: &Config,
+    node: &Handles,
+    commands: &Router,
+    credentials: &Credentials,
+) -> (Port, Port) {
     let calls = Gateway::of(node);
     let plain_url = config.gateway.plain.map(|address| gateway_url(address, false));
     let plain_calls = Gateway {
@@ -90,8 +96,12 @@ fn gateway_ports(config: &Config, node: &Handles, credentials: &Credentials) -> 
         is_behind_proxy: false,
         ..calls.clone()
     };
-    let guarded_calls =
-        |calls| guarded(farthing_gateway::router(calls), Hosts::new(&config.gateway.hosts), turned_away);
+    // One for both ports: a question that was asked at one is answered at either.
+    let agents = agents::routes(calls.clone(), commands.clone());
+    let guarded_calls = |calls| {
+        let routes = farthing_gateway::router(calls).merge(agents.clone());
+        guarded(routes, Hosts::new(&config.gateway.hosts), turned_away)
+    };
     let gateway = Port {
         router: guarded_calls(calls),
         tls: credentials.port_tls(config.gateway.tls),

@@ -8,6 +8,8 @@ use http::{HeaderValue, StatusCode, header};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::UsdcText;
+
 /// The beginning of a problem's type, before its name.
 const TYPE_PREFIX: &str = "urn:farthing:problem:";
 
@@ -17,6 +19,7 @@ words! {
         UnknownPath = "unknown-path",
         /// A transfer whose end is not known: to repeat it may pay twice.
         MayHaveBeenMade = "may-have-been-made",
+        PriceAboveCap = "price-above-cap",
         PriceChanged = "price-changed",
         SpendingStopped = "spending-stopped",
         ChainUnreachable = "chain-unreachable",
@@ -61,6 +64,9 @@ pub struct Problem {
     pub charged: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
+    /// Price of a call that is refused for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price_usdc: Option<UsdcText>,
 }
 
 impl Problem {
@@ -83,6 +89,7 @@ impl Problem {
             next: Some(next.to_owned()).filter(|next| !next.is_empty()),
             charged: None,
             call_id: None,
+            price_usdc: None,
         }
     }
 }

@@ -41,6 +41,9 @@ pub struct SecretLimits {
     /// Most that may be spent in a day (UTC); the node's limit per secret when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_day: Option<UsdcText>,
+    /// An agent needs a confirmation for a call that costs more; the node's amount when absent. Scripts are not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirm_above: Option<UsdcText>,
     /// Only these services; every service when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<String>>)]

@@ -18,6 +18,9 @@ pub struct SpendingState {
     pub limits: SpendingLimits,
     /// Of the section `[spending]`, in force where nothing else was set while the node ran.
     pub configured: SpendingLimits,
+    /// An agent needs a confirmation for a call that costs more: `spending.confirm_above`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirm_above: Option<UsdcText>,
     pub at_rest: MoneyAtRest,
 }
 

@@ -208,6 +208,16 @@ fn every_problem_says_what_to_do_next() {
     }
 }
 
+#[test]
+fn a_call_that_is_refused_for_its_price_tells_the_price_as_an_amount() {
+    let above = BuyError::AboveMaxPrice { price: USDC, max_price: Usdc::ZERO };
+    let changed = BuyError::PriceChanged { before: Usdc::ZERO, now: USDC, cap: None };
+    for error in [above, changed] {
+        assert_eq!(Problem::from(&error).to_json()["price_usdc"], "0.000001", "{error:?}");
+    }
+    assert_eq!(Problem::from(&BuyError::CallIdConflict).to_json().get("price_usdc"), None);
+}
+
 #[tokio::test]
 async fn what_a_port_turns_away_is_told_as_a_problem_and_never_as_free_when_it_may_repeat_a_call() {
     for (what, status, name) in [

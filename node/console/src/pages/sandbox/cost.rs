@@ -111,6 +111,7 @@ mod tests {
             next: None,
             charged,
             call_id: None,
+            price_usdc: None,
         };
         Answer { problem: Some(problem), ..Answer::default() }
     }

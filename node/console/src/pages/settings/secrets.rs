@@ -64,6 +64,7 @@ pub(in crate::pages) struct SecretFields {
     name: String,
     price_max: String,
     per_day: String,
+    confirm_above: String,
     /// UUIDs, separated by blanks, commas or lines.
     services: String,
 }
@@ -76,6 +77,7 @@ impl SecretFields {
             name: String::new(),
             price_max: amount(limits.price_max),
             per_day: amount(limits.per_day),
+            confirm_above: amount(limits.confirm_above),
             services: services.collect::<Vec<_>>().join("\n"),
         }
     }
@@ -96,6 +98,7 @@ impl SecretFields {
         Ok(SecretLimits {
             price_max: amount("Maximum price per call", &self.price_max)?,
             per_day: amount("Maximum per day", &self.per_day)?,
+            confirm_above: amount("Agents confirm calls above", &self.confirm_above)?,
             services: (!services.is_empty()).then_some(services),
         })
     }
@@ -106,6 +109,9 @@ fn row(secret: &SecretShown, now_secs: u64) -> SecretRow {
     let mut words = Vec::new();
     words.extend(limits.price_max.map(|usdc| format!("{} USDC per call", show::usdc(usdc.0))));
     words.extend(limits.per_day.map(|usdc| format!("{} USDC per day", show::usdc(usdc.0))));
+    words.extend(
+        limits.confirm_above.map(|usdc| format!("agents confirm calls above {} USDC", show::usdc(usdc.0))),
+    );
     words.extend(limits.services.as_ref().map(|services| match services.len() {
         1 => "1 service".to_owned(),
         count => format!("{count} services"),
@@ -215,6 +221,7 @@ mod tests {
         const UUID: &str = "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b";
         let fields = SecretFields {
             price_max: " 0.5 ".into(),
+            confirm_above: "0.25".into(),
             services: format!("{UUID},\r\n {UUID}"),
             ..SecretFields::default()
         };
@@ -223,6 +230,7 @@ mod tests {
         assert_eq!(limits.per_day, None);
         let again = SecretFields::of(&limits);
         assert_eq!((again.price_max.as_str(), again.services.as_str()), ("0.50", UUID));
+        assert_eq!(again.confirm_above, "0.25");
         let wrong = SecretFields { services: "earthquakes".into(), ..SecretFields::default() };
         assert!(wrong.limits().unwrap_err().contains("not the UUID"));
         let wrong = SecretFields { per_day: "much".into(), ..SecretFields::default() };
