@@ -81,16 +81,17 @@ async function refresh(events) {
       exchange(await fetchPage(location.href));
     }
   } catch (error) {
-    // Otherwise the next event tries again.
     if (error instanceof LoggedOut) sayLoggedOut(events);
+    // The next change tries again, and so does a stream that opens again.
+    else isOutdated = true;
   } finally {
     waiting = false;
   }
 }
 
 function follow() {
-  const events = new EventSource("/panel/events");
-  let wasLost = false;
+  // The node says at once that something changed if the page is older than the stream.
+  const events = new EventSource(`/panel/events?since=${document.body.dataset.changes}`);
   const heard = () => {
     heardAt = Date.now();
     away.hidden = true;
@@ -112,7 +113,6 @@ function follow() {
   });
   events.addEventListener("ended", () => sayLoggedOut(events));
   events.addEventListener("error", () => {
-    wasLost = true;
     // A stream that is closed for good was refused by the node, which therefore is there.
     if (events.readyState === EventSource.CLOSED) {
       away.hidden = true;
@@ -121,9 +121,7 @@ function follow() {
   });
   events.addEventListener("open", () => {
     heard();
-    // What is under way may have ended before anybody listened.
-    if (wasLost || document.querySelector('[data-live="whole"]')) refresh(events);
-    wasLost = false;
+    if (isOutdated) refresh(events);
   });
   const ticking = setInterval(judge, TICK_MS);
   document.addEventListener("visibilitychange", () => refresh(events));
