@@ -60,6 +60,8 @@ const isAnswer = "answer" in document.body.dataset;
 const away = document.getElementById("away");
 let waiting = false;
 let isOutdated = false;
+// A click is lost if what was pressed is exchanged before the pointer is up.
+let isPressed = false;
 let heardAt = Date.now();
 let tickedAt = Date.now();
 
@@ -76,9 +78,11 @@ async function refresh(events) {
   if (waiting) return;
   waiting = true;
   try {
-    while (isOutdated) {
+    while (isOutdated && !isPressed) {
       isOutdated = false;
-      exchange(await fetchPage(location.href));
+      const newer = await fetchPage(location.href);
+      if (isPressed) isOutdated = true;
+      else exchange(newer);
     }
   } catch (error) {
     if (error instanceof LoggedOut) sayLoggedOut(events);
@@ -87,6 +91,18 @@ async function refresh(events) {
   } finally {
     waiting = false;
   }
+}
+
+/** Keeps the page as it is while a pointer is down. */
+function waitForPointer(events) {
+  document.addEventListener("pointerdown", () => (isPressed = true), true);
+  const released = (event) => {
+    // The list of a select, which belongs to the browser, swallows the release; the next move shows it.
+    if (!isPressed || (event.type === "pointermove" && event.buttons !== 0)) return;
+    isPressed = false;
+    if (isOutdated) refresh(events);
+  };
+  for (const name of ["pointerup", "pointercancel", "pointermove"]) document.addEventListener(name, released, true);
 }
 
 function follow() {
@@ -123,6 +139,7 @@ function follow() {
     heard();
     if (isOutdated) refresh(events);
   });
+  waitForPointer(events);
   const ticking = setInterval(judge, TICK_MS);
   document.addEventListener("visibilitychange", () => refresh(events));
   window.addEventListener("pagehide", () => {
