@@ -60,6 +60,8 @@ const isAnswer = "answer" in document.body.dataset;
 const away = document.getElementById("away");
 let waiting = false;
 let isOutdated = false;
+// A click is lost if what was pressed is exchanged before the pointer is up.
+let isPressed = false;
 let heardAt = Date.now();
 let tickedAt = Date.now();
 
@@ -76,21 +78,36 @@ async function refresh(events) {
   if (waiting) return;
   waiting = true;
   try {
-    while (isOutdated) {
+    while (isOutdated && !isPressed) {
       isOutdated = false;
-      exchange(await fetchPage(location.href));
+      const newer = await fetchPage(location.href);
+      if (isPressed) isOutdated = true;
+      else exchange(newer);
     }
   } catch (error) {
-    // Otherwise the next event tries again.
     if (error instanceof LoggedOut) sayLoggedOut(events);
+    // The next change tries again, and so does a stream that opens again.
+    else isOutdated = true;
   } finally {
     waiting = false;
   }
 }
 
+/** Keeps the page as it is while a pointer is down. */
+function waitForPointer(events) {
+  document.addEventListener("pointerdown", () => (isPressed = true), true);
+  const released = (event) => {
+    // The list of a select, which belongs to the browser, swallows the release; the next move shows it.
+    if (!isPressed || (event.type === "pointermove" && event.buttons !== 0)) return;
+    isPressed = false;
+    if (isOutdated) refresh(events);
+  };
+  for (const name of ["pointerup", "pointercancel", "pointermove"]) document.addEventListener(name, released, true);
+}
+
 function follow() {
-  const events = new EventSource("/panel/events");
-  let wasLost = false;
+  // The node says at once that something changed if the page is older than the stream.
+  const events = new EventSource(`/panel/events?since=${document.body.dataset.changes}`);
   const heard = () => {
     heardAt = Date.now();
     away.hidden = true;
@@ -112,7 +129,6 @@ function follow() {
   });
   events.addEventListener("ended", () => sayLoggedOut(events));
   events.addEventListener("error", () => {
-    wasLost = true;
     // A stream that is closed for good was refused by the node, which therefore is there.
     if (events.readyState === EventSource.CLOSED) {
       away.hidden = true;
@@ -121,10 +137,9 @@ function follow() {
   });
   events.addEventListener("open", () => {
     heard();
-    // What is under way may have ended before anybody listened.
-    if (wasLost || document.querySelector('[data-live="whole"]')) refresh(events);
-    wasLost = false;
+    if (isOutdated) refresh(events);
   });
+  waitForPointer(events);
   const ticking = setInterval(judge, TICK_MS);
   document.addEventListener("visibilitychange", () => refresh(events));
   window.addEventListener("pagehide", () => {

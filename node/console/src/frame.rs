@@ -47,6 +47,8 @@ pub(super) struct Visit {
     pub(super) address: String,
     /// A form was sent.
     is_answer: bool,
+    /// The changes that were known before the page asked the node for anything.
+    changes: u64,
 }
 
 impl FromRequestParts<ConsoleState> for Visit {
@@ -65,6 +67,7 @@ impl Visit {
             session,
             theme: Theme::named(cookie(&parts.headers, THEME_COOKIE).unwrap_or_default()),
             is_answer: parts.method == Method::POST,
+            changes: panel.changes_count(),
             address: parts.uri.path_and_query().map_or_else(String::new, ToString::to_string),
         }
     }
@@ -82,6 +85,7 @@ impl Visit {
             words: String::new(),
             done: Done::of(&self.address),
             is_answer: self.is_answer,
+            changes: self.changes,
             alerts: status.alerts.iter().map(texts::alert).collect(),
             status,
         })
@@ -103,6 +107,8 @@ pub(super) struct Frame {
     pub(super) words: String,
     /// The page answers a form, and cannot be fetched again.
     pub(super) is_answer: bool,
+    /// The number of changes that the page is up to date with, which its stream of events begins from.
+    pub(super) changes: u64,
     /// The action that the form before has done.
     pub(super) done: Option<Done>,
     pub(super) alerts: Vec<Alert>,

@@ -22,6 +22,7 @@ use axum::{
     middleware::{from_fn, from_fn_with_state},
 };
 use farthing_control::Local;
+use farthing_os::clock;
 use farthing_serve::{ClientAddress, Hosts};
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio_util::sync::CancellationToken;
@@ -55,7 +56,7 @@ mod texts;
 mod theme;
 
 pub use access::{Access, AccessError, SetupCode};
-use pages::{Drafts, Orders, SetupAnswers};
+use pages::{Drafts, Looks, Orders, SetupAnswers};
 
 /// Open pages that are kept up to date; further ones are, when they are loaded again.
 const LIVE_PAGES_MAX: usize = 24;
@@ -98,6 +99,7 @@ struct ConsoleInner {
     held: held::HeldForms,
     /// Counts what ended in the console itself, and in no record of the node.
     changes: watch::Sender<u64>,
+    looks: Looks,
 }
 
 impl ConsoleState {
@@ -114,7 +116,8 @@ impl ConsoleState {
             orders: Orders::default(),
             setup_answers: SetupAnswers::default(),
             held: held::HeldForms::default(),
-            changes: watch::Sender::new(0),
+            changes: watch::Sender::new(first_count()),
+            looks: Looks::default(),
         }))
     }
 
@@ -147,6 +150,12 @@ impl ConsoleState {
         self.0.changes.subscribe()
     }
 
+    /// Counts the changes that are known: those of the node and the console's own. If a page takes the number before it asks the
+    /// node for anything, it is up to date as long as the number stays the same.
+    fn changes_count(&self) -> u64 {
+        self.0.changes.borrow().wrapping_add(self.0.looks.changes())
+    }
+
     /// A place to take in a large file; whoever finds none waits.
     async fn upload_place(&self) -> Result<SemaphorePermit<'_>, failure::Failure> {
         self.0.uploads.acquire().await.map_err(|_| failure::Failure::broken("The node is stopping."))
@@ -155,6 +164,12 @@ impl ConsoleState {
     fn node(&self) -> &Local {
         &self.0.parts.node
     }
+}
+
+/// Returns where the count of changes begins. A page of an earlier start must not carry a number of this one, so the count begins
+/// with the time, and leaves room for a thousand changes a second.
+fn first_count() -> u64 {
+    clock::now_secs().wrapping_mul(1_000)
 }
 
 /// The routes of port 3002. Connection limits and TLS are the accept loop's.

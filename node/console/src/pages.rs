@@ -43,6 +43,7 @@ mod service;
 mod settings;
 mod setup;
 
+pub(super) use events::Looks;
 pub(super) use finance::send::Orders;
 pub(super) use register::Drafts;
 pub(super) use setup::SetupAnswers;

@@ -305,28 +305,6 @@ impl Browser {
         Ok(std::mem::take(&mut *self.asked.lock()))
     }
 
-    /// Waits until the open page hears what changes from now on: it is loaded before its stream of events is open. The
-    /// network must not have been looked at since the page was opened.
-    pub async fn follows(&self) -> Result<()> {
-        let mut page = self.client.current_url().await?;
-        page.set_fragment(None);
-        let (mut stream, mut is_open) = (Value::Null, false);
-        eventually("the page hears what changes", async || {
-            for event in self.network().await? {
-                let (method, params) = (&event["method"], &event["params"]);
-                let is_sent = method == "Network.requestWillBeSent" && params["documentURL"] == page.as_str();
-                if is_sent && params["type"] == "Document" {
-                    (stream, is_open) = (Value::Null, false);
-                } else if is_sent && params["type"] == "EventSource" {
-                    stream = params["requestId"].clone();
-                }
-                is_open |= method == "Network.responseReceived" && params["requestId"] == stream;
-            }
-            Ok(is_open)
-        })
-        .await
-    }
-
     /// The names of the events that pages heard since the network was looked at last.
     pub async fn heard(&self) -> Result<Vec<String>> {
         let events = self.network().await?;

@@ -3,19 +3,23 @@
 use anyhow::{Context, Result, ensure};
 use farthing_control::{
     endpoint,
-    types::{OperationFile, ServiceFile},
+    types::{Charge, OperationFile, ServiceFile},
 };
 use farthing_protocol::call::Method;
 use farthing_tests::{
     upstream::Gate,
     wait::eventually,
-    world::{PRICE, World},
+    world::{PRICE, World, service_file},
 };
+use serde_json::{Value, json};
 
 use crate::{
     browser::{Browser, Tools},
     site::{confirm, set_up},
 };
+
+/// What a page hears after a change before a button is let go. Each takes two seconds, and a newer page far less.
+const EVENTS_AFTER: usize = 2;
 
 /// A browser before the answer of a call that waits for a gate.
 struct Waiting {
@@ -60,6 +64,23 @@ impl Waiting {
         Ok(told.as_str().context("no seconds")?.to_owned())
     }
 
+    /// Where the middle of the button is.
+    async fn button(&self) -> Result<Value> {
+        let place = "const button = document.querySelector('#live-answer button');
+            button.scrollIntoView({ block: 'center' });
+            const box = button.getBoundingClientRect();
+            return [box.x + box.width / 2, box.y + box.height / 2];";
+        Ok(self.browser.client.execute(place, Vec::new()).await?)
+    }
+
+    /// Presses the mouse at a place, or releases it.
+    async fn mouse(&self, event: &str, place: &Value) -> Result<()> {
+        let params =
+            json!({ "type": event, "x": place[0], "y": place[1], "button": "left", "clickCount": 1 });
+        self.browser.devtools("Input.dispatchMouseEvent", params).await?;
+        Ok(())
+    }
+
     /// Lets the answer come, for which nobody presses anything.
     async fn ends_answered(self) -> Result<()> {
         self.gate.open();
@@ -101,5 +122,26 @@ async fn a_call_that_is_cancelled_ends_on_the_same_page() -> Result<()> {
     waiting.browser.wait_for("You stopped waiting").await?;
     let violations = waiting.browser.violations().await?;
     ensure!(violations.is_empty(), "{violations:?}");
+    waiting.ends_answered().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_button_that_is_held_down_while_something_changes_still_does_what_it_says() -> Result<()> {
+    let Some(tools) = Tools::find() else { return Ok(()) };
+    let waiting = Waiting::begin(&tools, true).await?;
+    let place = waiting.button().await?;
+    waiting.mouse("mousePressed", &place).await?;
+    waiting.browser.heard().await?;
+    let other = service_file(&waiting.world.upstream.url(), Charge::Success);
+    let other = ServiceFile { name: "Offered meanwhile".to_owned(), ..other };
+    waiting.world.consumer.control().tell(endpoint::AddApi, &other).await?;
+    let mut heard: Vec<String> = Vec::new();
+    eventually("the page hears that something changed", async || {
+        heard.extend(waiting.browser.heard().await?);
+        Ok(heard.iter().skip_while(|event| *event != "changed").count() > EVENTS_AFTER)
+    })
+    .await?;
+    waiting.mouse("mouseReleased", &place).await?;
+    waiting.browser.wait_for("You stopped waiting").await?;
     waiting.ends_answered().await
 }

@@ -82,7 +82,6 @@ async fn funds_the_wallet(browser: &Browser, demo: &Demo) -> Result<()> {
     browser.wait_for("Fund the wallet").await?;
     browser.press("a[href='/panel/setup/fund']").await?;
     browser.wait_for("Waiting for USDC").await?;
-    browser.follows().await?;
     demo.chain.fund(demo.consumer_wallet, FUNDS).await?;
     browser.wait_for("5.00 USDC received").await?;
     browser.goto("/panel").await?;

@@ -70,6 +70,7 @@ fn frame() -> Frame {
         address: "/panel/help/design".to_owned(),
         words: String::new(),
         is_answer: false,
+        changes: 0,
         done: None,
         alerts: Vec::new(),
         status: serde_json::from_value(status).unwrap(),
