@@ -47,6 +47,7 @@ const SERVICES: [&str; 2] = ["earthquakes", "exoplanets"];
 pub struct Setup {
     /// Test USDC in the consumer's wallet.
     pub funds: Usdc,
+    /// The consumer's ports, if nobody has them; 0 for any.
     pub gateway_port: u16,
     pub panel_port: u16,
     /// Settings of both nodes, `section.key` and value.
@@ -59,8 +60,8 @@ impl Default for Setup {
     fn default() -> Self {
         Self {
             funds: Usdc::from_micros(10_000_000),
-            gateway_port: free_or_any(GATEWAY_PORT),
-            panel_port: free_or_any(PANEL_PORT),
+            gateway_port: GATEWAY_PORT,
+            panel_port: PANEL_PORT,
             settings: Vec::new(),
             program: None,
         }
@@ -122,7 +123,8 @@ impl Demo {
         let (first, first_status) = start("earthquake owner", Vec::new(), (0, 0)).await?;
         let join = vec![first.loopback_address().await?];
         let (second, second_status) = start("planet owner", join.clone(), (0, 0)).await?;
-        let (consumer, status) = start("consumer", join, (setup.gateway_port, setup.panel_port)).await?;
+        let ports = (free_or_any(setup.gateway_port), free_or_any(setup.panel_port));
+        let (consumer, status) = start("consumer", join, ports).await?;
         for (node, wallet, funds) in [
             (&first, first_status.address.0, Usdc::ZERO),
             (&second, second_status.address.0, Usdc::ZERO),

@@ -30,7 +30,8 @@ async fn press(
 #[tokio::test]
 async fn a_visitor_buys_with_one_press_and_a_foreign_page_cannot() -> Result<()> {
     let folder = TempDir::new()?;
-    let mut demo = Demo::start(folder.path(), Setup { gateway_port: 0, ..Setup::default() }).await?;
+    let mut demo =
+        Demo::start(folder.path(), Setup { gateway_port: 0, panel_port: 0, ..Setup::default() }).await?;
     let spent = async || anyhow::Ok(demo.consumer.status().await?.spent_today.0);
     let map = demo.quake_map(folder.path(), 0).await?;
     let client = Client::new();

@@ -66,6 +66,8 @@ async fn whoever_has_the_program_alone_is_told_what_it_can_do() -> Result<()> {
     std::fs::create_dir(&alone)?;
     let alone = alone.join("farthing");
     std::fs::copy(program("farthing")?, &alone)?;
+    // Whether or not somebody has it already, such as a node of this machine's user.
+    let _in_use = std::net::TcpListener::bind(("127.0.0.1", 3000));
     for verb in ["demo", "up"] {
         let ran = Command::new(&alone).args(["testnet", verb]).env("TMPDIR", folder.path()).output().await?;
         let said = String::from_utf8_lossy(&ran.stderr).into_owned();
