@@ -36,6 +36,7 @@ use super::{
     Catalog, CatalogError,
     index_nodes::{Candidate, IndexAnswers, is_expected},
     replaces,
+    resembling::warn_of,
 };
 
 /// Index nodes that are drawn by lot, of which few are asked.
@@ -122,10 +123,36 @@ impl Catalog {
             return Ok(Searched { page, scope: None });
         }
         let FoundListings { listings, asked } = self.found_elsewhere(&query).await;
-        let page = self.page_with(query, &listings).await?;
+        let page = self.page_with(query, &self.not_here(&listings)).await?;
         let scope =
             SearchScope { shards_kept: self.shards().count(), is_full: self.is_full(), index_nodes: asked };
         Ok(Searched { page, scope: Some(scope) })
+    }
+
+    /// The listings that are not kept here: what is here is shown from here, also if it came since the answer.
+    fn not_here(&self, found: &[Verified<Listing>]) -> Vec<Verified<Listing>> {
+        let is_not_here = |listing: &&Verified<Listing>| self.0.store.seq(listing.service).is_none();
+        found.iter().filter(is_not_here).cloned().collect()
+    }
+
+    /// The services that index nodes have beyond those here and that have this very name; none where this node keeps all.
+    pub(super) async fn named_elsewhere(&self, text: &str) -> Vec<store::NamedService> {
+        let wanted = text.trim().to_lowercase();
+        if self.keeps_all() || wanted.is_empty() || wanted.parse::<ServiceId>().is_ok() {
+            return Vec::new();
+        }
+        let query = Query { words: wanted.clone(), ..Query::default() };
+        let FoundListings { listings, .. } = self.found_elsewhere(&query).await;
+        let mut named = self.not_here(&listings);
+        named.retain(|listing| listing.name.trim().to_lowercase() == wanted);
+        let shown = |listing: &Verified<Listing>| store::NamedService {
+            service: listing.service,
+            name: listing.name.clone(),
+            owner: listing.owner,
+            // Nobody knows which of two is older.
+            is_look_alike: false,
+        };
+        named.iter().map(shown).collect()
     }
 
     /// A page of what is here and what was found elsewhere.
@@ -146,10 +173,12 @@ impl Catalog {
         let others = elsewhere.iter().map(|listing| Hit {
             listing: Listing::clone(listing),
             state: self.0.store.state(listing.owner, now_secs),
-            look_alike: None,
+            look_alike: self.0.store.look_alike_of(listing),
         });
         let hits = merged(page.hits, others.collect(), sort).into_iter().skip(offset).take(limit);
-        Ok(Page { hits: hits.collect(), total: page.total + elsewhere.len(), ..page })
+        let mut hits: Vec<Hit> = hits.collect();
+        warn_of(&mut hits, elsewhere);
+        Ok(Page { hits, total: page.total + elsewhere.len(), ..page })
     }
 
     /// Returns the shards whose listings this node keeps.
@@ -252,10 +281,12 @@ impl Catalog {
         search: &ListingSearch,
     ) -> Vec<Verified<Listing>> {
         let (catalog, search) = (self.clone(), search.clone());
+        // Who keeps listings takes none that is dated later: it would be the newest for ever.
+        let latest_secs = clock::now_secs().saturating_add(limits::CLOCK_SKEW_SECS_MAX);
         let verifying = move || {
             let listings = listings.into_iter().take(WANTED.into());
             let verified = listings.filter_map(|listing| catalog.accept(listing, node));
-            verified.filter(|listing| fits(&search, listing)).collect()
+            verified.filter(|listing| listing.updated_secs <= latest_secs && fits(&search, listing)).collect()
         };
         tokio::task::spawn_blocking(verifying).await.unwrap_or_default()
     }
