@@ -53,6 +53,10 @@ const REMEMBERED_FOR: Duration = Duration::from_secs(60);
 /// many as there are places for questions.
 const ANSWERING_MAX: usize = 2;
 const ANSWERING_FOR_EACH_MAX: usize = 1;
+/// A place rests for so many times as long as its search took, and no longer than that: wallets are free, so without a rest
+/// two that ask on and on would have two cores for themselves.
+const REST_FOR_EACH: u32 = 4;
+const REST_MAX: Duration = Duration::from_secs(1);
 
 /// A page of what was found, and the part of the network that was searched for it.
 #[derive(Clone, Debug)]
@@ -303,7 +307,9 @@ impl Catalog {
             if !reply.is_awaited() {
                 return;
             }
+            let began = Instant::now();
             let page = catalog.0.store.search(query_of(search), clock::now_secs()).await;
+            let rest = rest_after(began.elapsed());
             reply.send(match page {
                 Ok(page) => InfoResponse::Listings(
                     page.hits.iter().filter_map(|hit| catalog.signed_listing(hit.listing.service)).collect(),
@@ -313,9 +319,16 @@ impl Catalog {
                     InfoResponse::Refused("the catalog cannot be read".to_owned())
                 }
             });
+            drop(catalog);
+            tokio::time::sleep(rest).await;
             drop(place);
         });
     }
+}
+
+/// The time for which nobody's search takes the place of one that took so long.
+fn rest_after(search: Duration) -> Duration {
+    search.saturating_mul(REST_FOR_EACH).min(REST_MAX)
 }
 
 /// The search that index nodes are asked to make.
@@ -453,6 +466,16 @@ mod tests {
         assert_eq!(names(&both(Sort::Relevance)), ["Service 1", "Service 4", "Service 2", "Service 3"]);
         assert_eq!(names(&both(Sort::Price)), ["Service 4", "Service 1", "Service 2", "Service 3"]);
         assert_eq!(names(&both(Sort::Name)), ["Service 1", "Service 2", "Service 3", "Service 4"]);
+    }
+
+    #[test]
+    fn searches_of_others_take_a_part_of_a_core_whatever_each_of_them_takes() {
+        let shares = [1, 20, 200].map(|millis| {
+            let search = Duration::from_millis(millis);
+            search.as_secs_f64() / (search + rest_after(search)).as_secs_f64()
+        });
+        assert!(shares.iter().all(|share| share * 2.0 < 0.5), "of a core, with two places: {shares:?}");
+        assert_eq!(rest_after(Duration::from_secs(60)), REST_MAX, "a busy machine answers, too");
     }
 
     #[test]
