@@ -161,6 +161,11 @@ impl Catalog {
         Ok(Some(CatalogEntry { listing, state, first_seen_secs, look_alike }))
     }
 
+    /// The listing here of another owner that one from elsewhere may be taken for.
+    pub fn look_alike_of(&self, elsewhere: &Listing) -> Option<LookAlike> {
+        self.inner.shared.listings.read().look_alike_of(elsewhere)
+    }
+
     /// The version of a service that is here, tombstones included, from memory alone.
     pub fn seq(&self, service: ServiceId) -> Option<u64> {
         self.inner.shared.listings.read().find(service).map(|(_, entry)| entry.seq)

@@ -37,6 +37,10 @@ const WORDS_MAX: usize = 12;
 /// From here on a word that nobody wrote may be mistyped in one place, or stand within another.
 const TYPO_CHARS_MIN: usize = 5;
 const INNER_CHARS_MIN: usize = 4;
+/// Words of a query that nobody wrote, so that they are looked for as mistyped and as parts of words: each takes some ten
+/// milliseconds, and strangers ask as well. In a longer query, and in longer words, nobody is helped by guesses.
+const GUESSED_MAX: usize = 3;
+const GUESSED_CHARS_MAX: usize = 20;
 
 /// The worth of a word in each field.
 const NAME_BOOST: Score = 4.0;
@@ -170,30 +174,46 @@ impl Index {
         }
         let searcher = self.reader.searcher();
         let last = words.len() - 1;
-        let clauses = words.iter().enumerate().map(|(at, word)| {
-            let clause = self.word_query(&searcher, word, at == last)?;
+        let known = words.iter().enumerate().map(|(at, word)| self.is_known(&searcher, word, at == last));
+        let known: Vec<bool> = known.collect::<Result<_>>()?;
+        if known.iter().filter(|is_known| !**is_known).count() > GUESSED_MAX {
+            return Ok(Some(Vec::new()));
+        }
+        let clauses = words.iter().zip(known).enumerate().map(|(at, (word, is_known))| {
+            let clause = self.word_query(word, is_known, at == last)?;
             Ok((Occur::Must, clause))
         });
         let query = BooleanQuery::new(clauses.collect::<Result<_>>()?);
         Ok(Some(searcher.search(&query, &Slots { scored })?))
     }
 
+    /// The fields that words are in, and how much each counts.
+    const fn boosted(&self) -> [(Field, Score); 3] {
+        let Fields { name, text, operations, .. } = self.fields;
+        [(name, NAME_BOOST), (text, TEXT_BOOST), (operations, OPERATIONS_BOOST)]
+    }
+
+    /// Returns whether a word is in any of them, or the beginning of one that may still be typed on.
+    fn is_known(&self, searcher: &Searcher, word: &str, last: bool) -> Result<bool> {
+        for (field, _) in self.boosted() {
+            if exists(searcher, field, word, last)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// One word: as it stands, as the beginning of a word when it may still be typed on, and mistyped or as a part of
     /// a word when nobody wrote it.
-    fn word_query(&self, searcher: &Searcher, word: &str, last: bool) -> Result<Box<dyn Query>> {
-        let Fields { name, text, operations, .. } = self.fields;
-        let fields = [(name, NAME_BOOST), (text, TEXT_BOOST), (operations, OPERATIONS_BOOST)];
-        let mut known = false;
-        for (field, _) in fields {
-            known |= exists(searcher, field, word, last)?;
-        }
+    fn word_query(&self, word: &str, is_known: bool, last: bool) -> Result<Box<dyn Query>> {
         let chars = word.chars().count();
-        let typo = !known && chars >= TYPO_CHARS_MIN;
-        let inner = !known && chars >= INNER_CHARS_MIN;
+        let guesses = !is_known && chars <= GUESSED_CHARS_MAX;
+        let typo = guesses && chars >= TYPO_CHARS_MIN;
+        let inner = guesses && chars >= INNER_CHARS_MIN;
         // Words are letters and digits, which mean themselves in a pattern.
         let pattern = format!(".*{word}.*");
         let mut forms: Vec<(Occur, Box<dyn Query>)> = Vec::new();
-        for (field, boost) in fields {
+        for (field, boost) in self.boosted() {
             let term = Term::from_field_text(field, word);
             let mut add = |form: Box<dyn Query>, boost: Score| {
                 forms.push((Occur::Should, Box::new(BoostQuery::new(form, boost))));

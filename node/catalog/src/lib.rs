@@ -25,7 +25,7 @@ mod writer;
 
 pub use catalog::{Catalog, CatalogEntry, Counts, Opened};
 pub use error::{CatalogError, Result};
-pub use listings::{LookAlike, NamedService, State};
+pub use listings::{LookAlike, NAMED_MAX, NameLook, NamedService, State};
 pub use options::{Limits, Options};
 pub use search::{
     FACET_VALUES_MAX, Facets, Hit, OFFSET_MAX, PAGE_HITS_MAX, Page, PriceBand, Query, Sort, WORDS_CHARS_MAX,

@@ -31,7 +31,8 @@ mod room;
 mod text_pool;
 
 pub use look_alike::LookAlike;
-pub use named::NamedService;
+pub use named::{NAMED_MAX, NamedService};
+pub use names::NameLook;
 pub use owners::State;
 pub(crate) use {
     card::Card,

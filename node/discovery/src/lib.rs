@@ -49,6 +49,7 @@ mod newer;
 mod own;
 mod reader;
 mod recent;
+mod resembling;
 pub mod sdk;
 mod searches;
 mod versions;
@@ -213,12 +214,18 @@ impl Catalog {
         Some(known.listing.name.clone())
     }
 
-    /// Finds the services that a text names, among all listings this node has: by name, or by the beginning of an id.
+    /// Finds the services that a text names, among all listings this node has: by name, or by the beginning of an id. Where
+    /// this node does not keep all, index nodes are asked for others of this name: a name is nobody's own, and whoever
+    /// imitates a service can have a wallet in any shard.
     ///
     /// # Errors
     /// [`CatalogError::Store`] when the program ends.
     pub async fn named(&self, text: String) -> Result<Vec<store::NamedService>, CatalogError> {
-        Ok(self.0.store.named(text).await?)
+        let mut named = self.0.store.named(text.clone()).await?;
+        named.extend(self.named_elsewhere(&text).await);
+        named.sort_by_key(|service| service.is_look_alike);
+        named.truncate(store::NAMED_MAX);
+        Ok(named)
     }
 
     /// Returns the store's entry of a service, for the user, and asks neighbours when it has none.
@@ -236,9 +243,9 @@ impl Catalog {
                     None if self.keeps(listing.owner) => return Err(self.why_not_kept(&listing).await),
                     None => store::CatalogEntry {
                         state: self.0.store.state(listing.owner, now_secs),
+                        look_alike: self.0.store.look_alike_of(&listing),
                         listing,
                         first_seen_secs: now_secs,
-                        look_alike: None,
                     },
                 }
             }

@@ -36,6 +36,7 @@ use super::{
     Catalog, CatalogError,
     index_nodes::{Candidate, IndexAnswers, is_expected},
     replaces,
+    resembling::warn_of,
 };
 
 /// Index nodes that are drawn by lot, of which few are asked.
@@ -52,6 +53,10 @@ const REMEMBERED_FOR: Duration = Duration::from_secs(60);
 /// many as there are places for questions.
 const ANSWERING_MAX: usize = 2;
 const ANSWERING_FOR_EACH_MAX: usize = 1;
+/// A place rests for so many times as long as its search took, and no longer than that: wallets are free, so without a rest
+/// two that ask on and on would have two cores for themselves.
+const REST_FOR_EACH: u32 = 4;
+const REST_MAX: Duration = Duration::from_secs(1);
 
 /// A page of what was found, and the part of the network that was searched for it.
 #[derive(Clone, Debug)]
@@ -122,10 +127,36 @@ impl Catalog {
             return Ok(Searched { page, scope: None });
         }
         let FoundListings { listings, asked } = self.found_elsewhere(&query).await;
-        let page = self.page_with(query, &listings).await?;
+        let page = self.page_with(query, &self.not_here(&listings)).await?;
         let scope =
             SearchScope { shards_kept: self.shards().count(), is_full: self.is_full(), index_nodes: asked };
         Ok(Searched { page, scope: Some(scope) })
+    }
+
+    /// The listings that are not kept here: what is here is shown from here, also if it came since the answer.
+    fn not_here(&self, found: &[Verified<Listing>]) -> Vec<Verified<Listing>> {
+        let is_not_here = |listing: &&Verified<Listing>| self.0.store.seq(listing.service).is_none();
+        found.iter().filter(is_not_here).cloned().collect()
+    }
+
+    /// The services that index nodes have beyond those here and that have this very name; none where this node keeps all.
+    pub(super) async fn named_elsewhere(&self, text: &str) -> Vec<store::NamedService> {
+        let wanted = text.trim().to_lowercase();
+        if self.keeps_all() || wanted.is_empty() || wanted.parse::<ServiceId>().is_ok() {
+            return Vec::new();
+        }
+        let query = Query { words: wanted.clone(), ..Query::default() };
+        let FoundListings { listings, .. } = self.found_elsewhere(&query).await;
+        let mut named = self.not_here(&listings);
+        named.retain(|listing| listing.name.trim().to_lowercase() == wanted);
+        let shown = |listing: &Verified<Listing>| store::NamedService {
+            service: listing.service,
+            name: listing.name.clone(),
+            owner: listing.owner,
+            // Nobody knows which of two is older.
+            is_look_alike: false,
+        };
+        named.iter().map(shown).collect()
     }
 
     /// A page of what is here and what was found elsewhere.
@@ -146,10 +177,12 @@ impl Catalog {
         let others = elsewhere.iter().map(|listing| Hit {
             listing: Listing::clone(listing),
             state: self.0.store.state(listing.owner, now_secs),
-            look_alike: None,
+            look_alike: self.0.store.look_alike_of(listing),
         });
         let hits = merged(page.hits, others.collect(), sort).into_iter().skip(offset).take(limit);
-        Ok(Page { hits: hits.collect(), total: page.total + elsewhere.len(), ..page })
+        let mut hits: Vec<Hit> = hits.collect();
+        warn_of(&mut hits, elsewhere);
+        Ok(Page { hits, total: page.total + elsewhere.len(), ..page })
     }
 
     /// Returns the shards whose listings this node keeps.
@@ -252,10 +285,12 @@ impl Catalog {
         search: &ListingSearch,
     ) -> Vec<Verified<Listing>> {
         let (catalog, search) = (self.clone(), search.clone());
+        // Who keeps listings takes none that is dated later: it would be the newest for ever.
+        let latest_secs = clock::now_secs().saturating_add(limits::CLOCK_SKEW_SECS_MAX);
         let verifying = move || {
             let listings = listings.into_iter().take(WANTED.into());
             let verified = listings.filter_map(|listing| catalog.accept(listing, node));
-            verified.filter(|listing| fits(&search, listing)).collect()
+            verified.filter(|listing| listing.updated_secs <= latest_secs && fits(&search, listing)).collect()
         };
         tokio::task::spawn_blocking(verifying).await.unwrap_or_default()
     }
@@ -272,7 +307,9 @@ impl Catalog {
             if !reply.is_awaited() {
                 return;
             }
+            let began = Instant::now();
             let page = catalog.0.store.search(query_of(search), clock::now_secs()).await;
+            let rest = rest_after(began.elapsed());
             reply.send(match page {
                 Ok(page) => InfoResponse::Listings(
                     page.hits.iter().filter_map(|hit| catalog.signed_listing(hit.listing.service)).collect(),
@@ -282,9 +319,16 @@ impl Catalog {
                     InfoResponse::Refused("the catalog cannot be read".to_owned())
                 }
             });
+            drop(catalog);
+            tokio::time::sleep(rest).await;
             drop(place);
         });
     }
+}
+
+/// The time for which nobody's search takes the place of one that took so long.
+fn rest_after(search: Duration) -> Duration {
+    search.saturating_mul(REST_FOR_EACH).min(REST_MAX)
 }
 
 /// The search that index nodes are asked to make.
@@ -422,6 +466,16 @@ mod tests {
         assert_eq!(names(&both(Sort::Relevance)), ["Service 1", "Service 4", "Service 2", "Service 3"]);
         assert_eq!(names(&both(Sort::Price)), ["Service 4", "Service 1", "Service 2", "Service 3"]);
         assert_eq!(names(&both(Sort::Name)), ["Service 1", "Service 2", "Service 3", "Service 4"]);
+    }
+
+    #[test]
+    fn searches_of_others_take_a_part_of_a_core_whatever_each_of_them_takes() {
+        let shares = [1, 20, 200].map(|millis| {
+            let search = Duration::from_millis(millis);
+            search.as_secs_f64() / (search + rest_after(search)).as_secs_f64()
+        });
+        assert!(shares.iter().all(|share| share * 2.0 < 0.5), "of a core, with two places: {shares:?}");
+        assert_eq!(rest_after(Duration::from_secs(60)), REST_MAX, "a busy machine answers, too");
     }
 
     #[test]

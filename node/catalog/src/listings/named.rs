@@ -17,8 +17,8 @@ pub struct NamedService {
     pub is_look_alike: bool,
 }
 
-/// More than a person compares.
-const NAMED_MAX: usize = 20;
+/// The most that are told: more than a person compares.
+pub const NAMED_MAX: usize = 20;
 /// Fewer digits are soon the beginning of many ids.
 const DIGITS_MIN: usize = 4;
 

@@ -131,8 +131,24 @@ impl Names {
 
 /// Tells whether a person may take one name for the other.
 pub(crate) fn alike(one: &str, other: &str) -> bool {
-    let (one, other) = (skeleton(one), skeleton(other));
-    one == other || (one.len().max(other.len()) >= CLOSE_CHARS_MIN && one_apart(&one, &other))
+    NameLook::of(one).resembles(&NameLook::of(other))
+}
+
+/// What a name looks like, to compare it with many.
+#[derive(Debug)]
+pub struct NameLook(Vec<char>);
+
+impl NameLook {
+    /// Reduces a name to what it looks like.
+    pub fn of(name: &str) -> Self {
+        Self(skeleton(name))
+    }
+
+    /// Returns whether a person may take one of the two for the other.
+    pub fn resembles(&self, other: &Self) -> bool {
+        let (one, other) = (&self.0, &other.0);
+        one == other || (one.len().max(other.len()) >= CLOSE_CHARS_MIN && one_apart(one, other))
+    }
 }
 
 /// Reduces a name to what it looks like. A name of nothing but signs stands for itself.

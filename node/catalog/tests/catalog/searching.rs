@@ -92,6 +92,21 @@ async fn unfinished_mistyped_and_accented_words_are_found() {
 }
 
 #[tokio::test]
+async fn few_words_of_a_query_and_no_long_ones_are_taken_for_mistyped() {
+    let world = filled(&[("Seismic harbour weather planets", |listing| {
+        listing.summary = "Electroencephalography".to_owned();
+    })])
+    .await;
+    let found = async |typed: &str| world.names(words(typed)).await.len();
+    for typed in ["seismik harbuor wether", "seismik harbuor wether planets", "electroencephalography"] {
+        assert_eq!(found(typed).await, 1, "{typed}");
+    }
+    for typed in ["seismik harbuor wether plamets", "electroencephalographi"] {
+        assert_eq!(found(typed).await, 0, "{typed}: each guess takes long, and strangers ask as well");
+    }
+}
+
+#[tokio::test]
 async fn no_text_is_an_error_of_syntax() {
     let world = filled(&[("Weather AND (sun", |_| {})]).await;
     for hostile in

@@ -19,6 +19,9 @@ const BEGINS_WITHIN: Duration = Duration::from_secs(60);
 
 /// Of all places, one in so many is for partners alone.
 const PARTNERS_PART: usize = 4;
+/// Of the circuits to one guest, and of those that it has not taken yet, one in so many is the most of one peer, and of one
+/// range: otherwise a single host that asks for such circuits again and again would leave the guest to nobody else.
+const ASKERS_PART: usize = 4;
 
 /// Reservations and circuits under way.
 #[derive(Debug)]
@@ -87,11 +90,17 @@ impl Guests {
         self.circuits.retain(|circuit| circuit.ends > now);
         let count =
             |is_of: &dyn Fn(&Circuit) -> bool| self.circuits.iter().filter(|held| is_of(held)).count();
-        let has_room = self.circuits.len() < self.config.circuits_max
-            && count(&|held| range.is_some() && held.range == range) < self.config.circuits_per_range_max
-            && count(&|held| held.from == from) < self.config.circuits_per_peer_max
-            && count(&|held| held.to == to) < self.config.circuits_per_guest_max
-            && count(&|held| held.to == to && !held.has_begun) < self.config.circuits_awaited_per_guest_max;
+        let is_its = |held: &Circuit| held.from == from || range.is_some() && held.range == range;
+        let config = &self.config;
+        let has_room = self.circuits.len() < config.circuits_max
+            && count(&|held| range.is_some() && held.range == range) < config.circuits_per_range_max
+            && count(&|held| held.from == from) < config.circuits_per_peer_max
+            && count(&|held| held.to == to) < config.circuits_per_guest_max
+            && count(&|held| held.to == to && !held.has_begun) < config.circuits_awaited_per_guest_max
+            && count(&|held| held.to == to && is_its(held))
+                < config.circuits_per_guest_max.div_ceil(ASKERS_PART)
+            && count(&|held| held.to == to && !held.has_begun && is_its(held))
+                < config.circuits_awaited_per_guest_max.div_ceil(ASKERS_PART);
         if has_room {
             let ends = now + BEGINS_WITHIN;
             self.circuits.push(Circuit { from, to, has_begun: false, range, ends });
@@ -193,6 +202,23 @@ mod tests {
         assert!(guests.ask(peer(252), to, range(252), now), "and one that was refused");
         assert!(!guests.ask(peer(253), to, range(253), now));
         assert!(guests.ask(peer(253), to, range(253), now + BEGINS_WITHIN), "and those that never began");
+    }
+
+    #[test]
+    fn one_host_leaves_a_guest_to_others_whatever_wallets_it_asks_with() {
+        let (now, config) = (Instant::now(), RelayConfig::default());
+        let mut guests = Guests::new(config.clone(), Partners::default());
+        let to = peer(254);
+        let waiting = (1..=100).filter(|n| guests.ask(peer(*n), to, range(1), now)).count();
+        assert_eq!(waiting, config.circuits_awaited_per_guest_max / ASKERS_PART);
+        assert!(guests.ask(peer(101), to, range(2), now), "another host has its part");
+        for n in 1..=100 {
+            guests.ask(peer(n), to, range(1), now);
+            guests.begin(peer(n), to, now);
+        }
+        let its = guests.circuits.iter().filter(|held| held.range == range(1));
+        assert_eq!(its.count(), config.circuits_per_guest_max / ASKERS_PART);
+        assert!(guests.ask(peer(102), to, range(2), now), "and keeps it");
     }
 
     #[test]

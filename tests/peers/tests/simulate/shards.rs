@@ -160,6 +160,37 @@ async fn a_node_whose_places_are_all_taken_searches_at_index_nodes_as_well_and_s
     assert!(scope.is_full && scope.shards_kept == 16 && scope.index_nodes.asked == 1, "{scope:?}");
 }
 
+#[tokio::test]
+async fn a_name_that_another_owner_has_in_a_shard_that_is_not_kept_names_no_service_alone() {
+    let folders = [TempDir::new().unwrap(), TempDir::new().unwrap()];
+    let imitator = key("imitator", 0);
+    let kept = Shards::of_node(imitator.address(), "1".parse().unwrap());
+    let seller = owner("imitated", kept, false);
+    let (index, index_inbound, at_index) = start(&seller, Vec::new()).await;
+    let (searcher, searcher_inbound, _) = start(&imitator, vec![at_index]).await;
+    let opening = |folder: &TempDir, key: &SecretKey, handle: &NetworkHandle, inbound, shards| {
+        let (folder, key, handle) = (folder.path().to_owned(), key.clone(), handle.clone());
+        Holding::open(folder, key, handle, inbound, Arrivals::default(), shards)
+    };
+    let index_holding = opening(&folders[0], &seller, &index, index_inbound, Shards::ALL).await.unwrap();
+    let holding = opening(&folders[1], &imitator, &searcher, searcher_inbound, kept).await.unwrap();
+    let genuine = listing(&seller, "Tides of Cork");
+    index_holding.publish(&genuine).await.unwrap();
+    holding.publish(&listing(&imitator, "Tides of Cork")).await.unwrap();
+    index.publish(FLAG_KEEPS_ALL, 1, [1; 32]).await.unwrap();
+
+    let naming = async {
+        while holding.catalog().named("tides of cork".to_owned()).await.unwrap().len() < 2 {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, naming).await.expect("the name is that of two services");
+    let hits = searched(&holding, "cork").await.page.hits;
+    assert!(hits.len() == 2 && hits.iter().all(|hit| hit.look_alike.is_some()), "{hits:?}");
+    let entry = holding.catalog().entry(genuine.claimed().unwrap().service).await.unwrap();
+    assert_eq!(entry.look_alike.map(|other| other.owner), Some(imitator.address()));
+}
+
 /// Index nodes that answer every search with nothing, and the searches after which each of them has been asked.
 const SILENT_NODES: usize = 9;
 const SEARCHES: u64 = 12;
