@@ -37,6 +37,8 @@ struct OneCallTemplate {
     service: Option<String>,
     /// Names and values, in the order of the page.
     facts: Vec<(&'static str, String)>,
+    /// The same of what is copied and compared, not read.
+    ids: Vec<(&'static str, String)>,
     outcome: ShownOutcome,
     status: Option<u16>,
     problem: Option<CallProblem>,
@@ -115,17 +117,20 @@ fn page(frame: Frame, found: CallShown, sandbox: Option<String>) -> OneCallTempl
         ),
     ];
     facts.extend(price.map(|price| ("Price", format!("{} USDC", show::usdc(price.0)))));
-    let wallet = if call.side == CallSide::Bought { "Owner" } else { "Caller" };
-    facts.extend(call.peer.map(|peer| (wallet, peer.to_string())));
     facts.extend(call.secret.as_ref().map(|secret| ("Secret", show::visible(secret))));
-    facts.extend(call.call_id.map(|id| ("Call id", id.to_string())));
-    facts.extend(call.service.map(|id| ("Service id", id.to_string())));
+    let wallet = if call.side == CallSide::Bought { "Owner" } else { "Caller" };
+    let ids = [
+        call.peer.map(|peer| (wallet, peer.to_string())),
+        call.call_id.map(|id| ("Call id", id.to_string())),
+        call.service.map(|id| ("Service id", id.to_string())),
+    ];
     OneCallTemplate {
         frame,
         bought: call.side == CallSide::Bought,
         name: service_of(&call),
         service: call.service.map(|id| format!("/panel/catalog/{id}")),
         facts,
+        ids: ids.into_iter().flatten().collect(),
         outcome: outcome::shown(call.outcome, call.status),
         status: call.status,
         problem: call.problem.map(|problem| CallProblem {
