@@ -42,6 +42,8 @@ struct OneCallTemplate {
     outcome: ShownOutcome,
     status: Option<u16>,
     problem: Option<CallProblem>,
+    /// The page that does something about it: words of the link, and address.
+    page: Option<(&'static str, &'static str)>,
     others: u64,
     operation: String,
     parameters: Vec<(String, String)>,
@@ -124,8 +126,10 @@ fn page(frame: Frame, found: CallShown, sandbox: Option<String>) -> OneCallTempl
         call.call_id.map(|id| ("Call id", id.to_string())),
         call.service.map(|id| ("Service id", id.to_string())),
     ];
+    let code = call.problem.as_ref().and_then(|problem| problem.code.as_deref());
     OneCallTemplate {
         frame,
+        page: code.and_then(crate::texts::page_against),
         bought: call.side == CallSide::Bought,
         name: service_of(&call),
         service: call.service.map(|id| format!("/panel/catalog/{id}")),
