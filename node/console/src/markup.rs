@@ -108,6 +108,13 @@ pub(super) fn whole(text: impl AsRef<str>, chars_max: usize) -> Markup {
     Markup(html)
 }
 
+/// A path, whose lines break behind its slashes where it is too long for one.
+pub(super) fn path(text: impl AsRef<str>) -> Markup {
+    let mut html = String::new();
+    push_escaped(&mut html, text.as_ref());
+    Markup(html.replace('/', "/<wbr>"))
+}
+
 /// Splits a text into what stands before, in and behind the first pair of backticks.
 fn next_code(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once('`')?;
@@ -144,6 +151,12 @@ mod tests {
         assert_eq!(cut("Tidés of", 6).to_string(), "<bdi title=\"Tidés of\">Tidés…</bdi>");
         let html = "<details class=\"whole\"><summary>Show all</summary><bdi>a&#34;b</bdi></details>";
         assert_eq!(whole("a\"b", 2).to_string(), html);
+    }
+
+    #[test]
+    fn a_path_may_break_behind_each_slash_and_is_no_markup() {
+        assert_eq!(path("/v1/{id}").to_string(), "/<wbr>v1/<wbr>{id}");
+        assert_eq!(path("/<b>").to_string(), "/<wbr>&#60;b&#62;");
     }
 
     #[test]

@@ -90,6 +90,17 @@ const fn not_ready(part: Option<NodePart>) -> (&'static str, &'static str, Optio
     }
 }
 
+/// Returns the page that does something about a refusal, by the name of its problem: the words of the link, and its address.
+pub(super) fn page_against(problem: &str) -> Option<(&'static str, &'static str)> {
+    match problem {
+        "over-limit" => Some(("See the limits", "/panel/finance/limits")),
+        "service-flagged" => Some(("See the limits", "/panel/finance/limits#flagged")),
+        "insufficient-funds" => Some(("Fund the wallet", "/panel/setup/fund")),
+        "chain-unreachable" => Some(("See the chain's settings", "/panel/settings/chain")),
+        _ => None,
+    }
+}
+
 /// An enum with facts of each variant, such as its name and its title: `fact.0` is the first that a line gives.
 macro_rules! words {
     ($(#[$about:meta])* pub(super) enum $name:ident($($fact:ident.$at:tt: $kind:ty),+) {

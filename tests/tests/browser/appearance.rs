@@ -13,6 +13,7 @@ use crate::{
     keyboard::opened,
     places::places,
     site::{PASSWORD, Site, confirm, has, set_up},
+    tides,
 };
 
 const THEMES: [&str; 2] = ["light", "dark"];
@@ -39,6 +40,8 @@ async fn every_page_is_accessible_in_both_themes_and_at_every_width() -> Result<
         browser.goto(&site.address(place)?).await?;
         report.look(&browser, name).await?;
     }
+    test_request(&browser, &site).await?;
+    report.look(&browser, "register-tried").await?;
     mistakes_and_warnings(&browser, &mut report).await?;
 
     browser.client.delete_all_cookies().await?;
@@ -52,6 +55,22 @@ async fn every_page_is_accessible_in_both_themes_and_at_every_width() -> Result<
     report.end()?;
     browser.close().await?;
     farthing_tests::agreement::end(site.demo).await
+}
+
+/// A test request from a draft, answered with one long line.
+async fn test_request(browser: &Browser, site: &Site) -> Result<()> {
+    let server = tides::start().await?;
+    let file = site.file("tried.json", &tides::document("Tides", &server).to_string())?;
+    browser.goto("/panel/apis/new").await?;
+    browser.choose_file("file", &file).await?;
+    browser.press(".sheet > .actions button.primary").await?;
+    browser.wait_for("What your node found").await?;
+    browser.fill(&[("price", "0.01")]).await?;
+    browser.press(".actions button[value=next]").await?;
+    browser.wait_for_address("/details").await?;
+    browser.press(".sheet details:has(#operation) > summary").await?;
+    browser.press("button[value=try]").await?;
+    browser.wait_for("the server answers").await
 }
 
 /// What is seen only when something is wrong.

@@ -32,6 +32,8 @@ async fn the_navigation_is_a_sidebar_a_rail_or_a_bar_and_a_slash_leads_to_the_se
     browser.press("details.menu > summary").await?;
     let more = browser.client.find_all(Locator::Css(".more a")).await?;
     ensure!(more.len() == 3 && more[0].is_displayed().await?, "the menu has the other pages");
+    browser.press(".more li:first-child a").await?;
+    browser.wait_for_address("/panel/network").await?;
 
     browser.resize(1280, HEIGHT).await?;
     browser.goto("/panel").await?;

@@ -260,7 +260,7 @@ async fn every_mistake_is_told_and_nothing_is_published() -> Result<()> {
             422,
             "More than one description",
         ),
-        (vec![("url", None, b"http://127.0.0.1:9/x")], 422, "127.0.0.1:9"),
+        (vec![("url", None, b"http://127.0.0.1:9/x")], 422, "Check that the server runs"),
         (vec![("url", None, b"http://169.254.169.254/")], 422, "cannot be an upstream"),
         (vec![("file", Some("a.zip"), b"PK\xff\xfe")], 400, "not text in UTF-8"),
         (vec![("file", Some("none.json"), b"")], 422, "is empty"),

@@ -206,6 +206,10 @@ async fn without_money_the_page_says_so_before_and_after() -> Result<()> {
         page.body.contains("not enough funds") && page.body.contains("You were not charged."),
         "{page:?}"
     );
+    ensure!(
+        page.body.contains("<a class=\"turn\" href=\"/panel/setup/fund\">Fund the wallet</a>"),
+        "{page:?}"
+    );
     Ok(())
 }
 

@@ -189,7 +189,7 @@ pub(super) async fn close(Path(text): Path<String>, form: Form<NoFields>) -> Pag
     match super::register::mendable(outcome)? {
         Ok(channel) => {
             let state = crate::texts::sentence(&channel.state_in_words());
-            let done = format!("The channel with {}: {state}", channel.peer);
+            let done = format!("{state} This is the channel with {}.", channel.peer);
             page(&form.visit, range_named(None), Some(done), None).await
         }
         Err(problem) => page(&form.visit, range_named(None), None, Some(problem)).await,

@@ -9,7 +9,6 @@ use farthing_control::{
     endpoint,
     types::{Peer, Reach, ReachState},
 };
-use farthing_os::clock;
 
 use crate::{
     ConsoleState,
@@ -30,7 +29,6 @@ struct NetworkTemplate {
     reach: Reach,
     /// Each with its state.
     transports: [(&'static str, ReachState); 2],
-    checked: Option<String>,
     /// Name, pace and sum since the start, in words.
     traffic: [(&'static str, String, String); 2],
     peers: Vec<PeerRow>,
@@ -55,7 +53,6 @@ pub(super) async fn show(visit: Visit) -> Page {
     peers.sort_by_key(|peer| (peer.rtt_us.unwrap_or(u64::MAX) / 20_000, peer.wallet));
     let page = NetworkTemplate {
         transports: [("TCP", reach.tcp), ("QUIC, over UDP", reach.quic)],
-        checked: reach.checked_secs.map(|secs| show::ago(secs, clock::now_secs())),
         traffic: [
             ("Sent", pace(traffic.sent_bytes_per_sec), show::size(traffic.sent_bytes)),
             ("Received", pace(traffic.received_bytes_per_sec), show::size(traffic.received_bytes)),

@@ -26,7 +26,7 @@ use crate::{
     },
     frame::{Frame, Section, Visit},
     page::answer,
-    show,
+    show, texts,
 };
 
 pub(super) mod details;
@@ -165,10 +165,23 @@ pub(super) fn mendable<T>(outcome: Result<T, ControlError>) -> Result<Result<T, 
     match outcome {
         Ok(value) => Ok(Ok(value)),
         Err(ControlError::Refused(problem)) if matches!(problem.status, 400..=499 | 502) => {
-            Ok(Err(crate::texts::sentence(&show::visible_lines(&problem.detail))))
+            Ok(Err(with_step(&problem.detail, problem.next.as_deref().unwrap_or_default())))
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// What the node says before a next step, and what the pages say themselves.
+const UNDONE: [&str; 2] = ["Nothing was published.", "Nothing was changed."];
+
+/// What was wrong, and in the same line what to do next. A list of several lines stays as it is.
+fn with_step(detail: &str, next: &str) -> String {
+    let detail = texts::sentence(&show::visible_lines(detail));
+    let next = UNDONE.iter().find_map(|undone| next.strip_prefix(*undone)).unwrap_or(next).trim();
+    if next.is_empty() || detail.contains('\n') {
+        return detail;
+    }
+    format!("{detail} {}", texts::sentence(&show::visible(next)))
 }
 
 /// Tells the node what a form asks for, where that could be read; the inner error is the owner's to mend.
@@ -224,6 +237,17 @@ pub(super) async fn discard(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_next_step_stands_behind_one_line_and_before_no_list() {
+        let both = "No connection. Check the address.";
+        assert_eq!(with_step("no connection", "check the address"), both);
+        assert_eq!(with_step("no connection", "Nothing was changed. Check the address."), both);
+        assert_eq!(with_step("tried:\n  /a", "check the address"), "Tried:\n  /a.");
+        for nothing in ["", "Nothing was published."] {
+            assert_eq!(with_step("no connection", nothing), "No connection.");
+        }
+    }
 
     #[test]
     fn one_source_is_taken_and_several_or_none_are_told() {

@@ -37,9 +37,13 @@ struct OneCallTemplate {
     service: Option<String>,
     /// Names and values, in the order of the page.
     facts: Vec<(&'static str, String)>,
+    /// The same of what is copied and compared, not read.
+    ids: Vec<(&'static str, String)>,
     outcome: ShownOutcome,
     status: Option<u16>,
     problem: Option<CallProblem>,
+    /// The page that does something about it: words of the link, and address.
+    page: Option<(&'static str, &'static str)>,
     others: u64,
     operation: String,
     parameters: Vec<(String, String)>,
@@ -115,17 +119,22 @@ fn page(frame: Frame, found: CallShown, sandbox: Option<String>) -> OneCallTempl
         ),
     ];
     facts.extend(price.map(|price| ("Price", format!("{} USDC", show::usdc(price.0)))));
-    let wallet = if call.side == CallSide::Bought { "Owner" } else { "Caller" };
-    facts.extend(call.peer.map(|peer| (wallet, peer.to_string())));
     facts.extend(call.secret.as_ref().map(|secret| ("Secret", show::visible(secret))));
-    facts.extend(call.call_id.map(|id| ("Call id", id.to_string())));
-    facts.extend(call.service.map(|id| ("Service id", id.to_string())));
+    let wallet = if call.side == CallSide::Bought { "Owner" } else { "Caller" };
+    let ids = [
+        call.peer.map(|peer| (wallet, peer.to_string())),
+        call.call_id.map(|id| ("Call id", id.to_string())),
+        call.service.map(|id| ("Service id", id.to_string())),
+    ];
+    let code = call.problem.as_ref().and_then(|problem| problem.code.as_deref());
     OneCallTemplate {
         frame,
+        page: code.and_then(crate::texts::page_against),
         bought: call.side == CallSide::Bought,
         name: service_of(&call),
         service: call.service.map(|id| format!("/panel/catalog/{id}")),
         facts,
+        ids: ids.into_iter().flatten().collect(),
         outcome: outcome::shown(call.outcome, call.status),
         status: call.status,
         problem: call.problem.map(|problem| CallProblem {

@@ -270,8 +270,8 @@ pub(in crate::pages) fn tags(text: &str) -> Vec<String> {
 /// Lists the choices of charged answers, as forms offer them: value, words, chosen.
 pub(in crate::pages) fn charges(chosen: Charge) -> [(&'static str, &'static str, bool); 2] {
     [
-        ("success", "Successful answers (status below 400)", chosen == Charge::Success),
-        ("answered", "Every answer of the service, including status 4xx", chosen == Charge::Answered),
+        ("success", "Answers with a status below 400", chosen == Charge::Success),
+        ("answered", "Answers with a status below 500", chosen == Charge::Answered),
     ]
 }
 

@@ -94,6 +94,8 @@ pub(super) struct ProblemShown {
     pub(super) title: String,
     pub(super) detail: String,
     pub(super) next: String,
+    /// The page that does something about it: words of the link, and address.
+    pub(super) page: Option<(&'static str, &'static str)>,
 }
 
 /// A course of numbers as a picture.
@@ -245,6 +247,7 @@ fn problem(problem: &Problem) -> ProblemShown {
         title: show::visible(&problem.title),
         detail: texts::sentence(&show::visible(&problem.detail)),
         next: problem.next.as_deref().map(show::visible).unwrap_or_default(),
+        page: texts::page_against(problem.name()),
     }
 }
 
