@@ -134,7 +134,7 @@ pub(crate) fn alike(one: &str, other: &str) -> bool {
     NameLook::of(one).resembles(&NameLook::of(other))
 }
 
-/// What a name looks like, to compare it with many.
+/// The look of a name, to compare it with many.
 #[derive(Debug)]
 pub struct NameLook(Vec<char>);
 

@@ -171,10 +171,10 @@ pub(super) fn mendable<T>(outcome: Result<T, ControlError>) -> Result<Result<T, 
     }
 }
 
-/// What the node says before a next step, and what the pages say themselves.
+/// The words before a next step that the pages say themselves.
 const UNDONE: [&str; 2] = ["Nothing was published.", "Nothing was changed."];
 
-/// What was wrong, and in the same line what to do next. A list of several lines stays as it is.
+/// The mistake and, in the same line, the step to take next. A list of several lines stays as it is.
 fn with_step(detail: &str, next: &str) -> String {
     let detail = texts::sentence(&show::visible_lines(detail));
     let next = UNDONE.iter().find_map(|undone| next.strip_prefix(*undone)).unwrap_or(next).trim();

@@ -23,7 +23,7 @@ pub(super) struct Note {
     takes_no_promise: AtomicBool,
     /// The file has the note, or will have with the commit under way. Set before that, and cleared after it is gone.
     is_there: AtomicBool,
-    /// Whoever writes the note or removes it.
+    /// The turn of writing the note or removing it.
     changing: tokio::sync::Mutex<()>,
 }
 

@@ -243,7 +243,7 @@ async fn index_nodes_that_leave_out_what_is_held_here_are_asked_after_one_that_n
         let count = SILENT_NODES + 1;
         while searcher.index_nodes(&[], count).len() < count
             || searcher.connected_peers().await.len() < count
-            || index_holding.catalog().counts().listings < 2
+            || found(&index_holding, "water").await.len() < 2
         {
             tokio::time::sleep(LOOK).await;
         }
