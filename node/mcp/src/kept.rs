@@ -162,6 +162,15 @@ impl Kept {
         Some(BegunCall { call_id: asked.call_id.clone(), is_repeat, confirmed: Some(asked.price) })
     }
 
+    /// Notes that a user did not agree to a price: its token confirms nothing any more. Returns the id of the call, or `None` if
+    /// nobody was asked, or if the price was confirmed before.
+    pub fn decline(&mut self, secret: &str, token: &str) -> Option<String> {
+        let is_it =
+            |asked: &Question| asked.print.secret == secret && asked.token == token && !asked.is_confirmed;
+        let place = self.asked.iter().position(is_it)?;
+        self.asked.remove(place).map(|asked| asked.call_id)
+    }
+
     fn confirmed(&self, print: &Fingerprint, call_id: &str) -> Option<Usdc> {
         let is_it =
             |asked: &&Question| asked.is_confirmed && asked.print == *print && asked.call_id == call_id;
@@ -276,5 +285,19 @@ mod tests {
             "a higher price is asked for"
         );
         assert!(kept.begin(&one, Some(token), None).is_err());
+    }
+
+    #[test]
+    fn a_price_that_was_declined_is_not_confirmed_by_its_token() {
+        let mut kept = Kept::default();
+        let (one, price) = (print("a", 7), Usdc::from_micros(9));
+        let token = kept.ask(&one, "c1", price);
+        assert_eq!(kept.decline("b", &token), None, "another secret answers no question of this one");
+        assert_eq!(kept.decline("a", "other"), None);
+        assert_eq!(kept.decline("a", &token), Some("c1".to_owned()));
+        assert_eq!(kept.begin(&one, Some(token.as_str()), None).unwrap_err().code, "unknown-token");
+        let token = kept.ask(&one, "c1", price);
+        kept.begin(&one, Some(token.as_str()), None).unwrap();
+        assert_eq!(kept.decline("a", &token), None, "the call may have been charged meanwhile");
     }
 }

@@ -151,6 +151,16 @@ impl Toolbox {
         }
     }
 
+    /// Notes that the user answered the question of this token with no.
+    pub fn decline(&self, secret: &str, token: &str) -> Trouble {
+        let declined = self.kept.lock().decline(secret, token);
+        let trouble = Trouble::of_refusal();
+        match declined {
+            Some(call_id) => trouble.of_call(&call_id, Some(false)),
+            None => trouble,
+        }
+    }
+
     async fn describe(&self, asked: &ServiceArguments) -> Result<ToolAnswer, NotDone> {
         match asked.operation()? {
             None => Ok(catalog::described(&self.node.ask(endpoint::CatalogService.of(asked.service)).await?)),

@@ -63,7 +63,7 @@ impl Trouble {
     #[must_use]
     pub fn of_refusal() -> Self {
         let next = "Do not repeat this call unless your user asks you to.";
-        Self::new("not-confirmed", "your user did not confirm the price; nothing was bought", next)
+        Self::new("not-confirmed", "your user did not confirm the price", next)
     }
 
     /// A token that does not confirm the call that it came with.

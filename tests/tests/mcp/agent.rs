@@ -1,4 +1,4 @@
-//! An agent without a model: a script that the official client of the protocol carries out (`tests/tools/mcp.mjs`).
+//! An agent without a model: a script that an official client of the protocol carries out (`tests/tools/scripted.mjs`).
 
 use std::{
     env,
@@ -17,23 +17,54 @@ use tokio::{io::AsyncWriteExt as _, process::Command};
 /// Far longer than any script takes.
 const DEADLINE: Duration = Duration::from_secs(180);
 
-/// The installed client.
+/// An official client of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Client {
+    /// `@modelcontextprotocol/sdk` on npm: the versions before 2026-07-28.
+    NpmBefore,
+    /// `@modelcontextprotocol/client` on npm: version 2026-07-28.
+    Npm,
+    /// `mcp` on PyPI: version 2026-07-28.
+    Python,
+}
+
+impl Client {
+    const fn script(self) -> &'static str {
+        match self {
+            Self::NpmBefore => "mcp.mjs",
+            Self::Npm => "mcp2.mjs",
+            Self::Python => "mcp_client.py",
+        }
+    }
+
+    /// The file that is there when the client is installed.
+    const fn part(self) -> &'static str {
+        match self {
+            Self::NpmBefore => "node_modules/@modelcontextprotocol/sdk/package.json",
+            Self::Npm => "node_modules/@modelcontextprotocol/client/package.json",
+            Self::Python => ".venv/.installed",
+        }
+    }
+}
+
+/// An installed client.
 #[derive(Debug)]
 pub struct Agent {
-    script: PathBuf,
+    folder: PathBuf,
+    client: Client,
 }
 
 /// An agent that buys with a secret of a node.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Instructed<'a> {
-    script: &'a Path,
+    agent: &'a Agent,
     node: &'a NodeProcess,
     door: Door<'a>,
     /// The user's answer to every question; without one the agent's program cannot ask.
     user: Option<&'static str>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 enum Door<'a> {
     /// `farthing mcp`, with the name of the secret.
     Stdio(&'a str),
@@ -44,6 +75,8 @@ enum Door<'a> {
 /// What the program said.
 #[derive(Debug, Deserialize)]
 pub struct Said {
+    /// The version of the protocol, if the client tells it.
+    pub version: Option<String>,
     pub server: Value,
     pub instructions: String,
     pub tools: Vec<Value>,
@@ -52,15 +85,23 @@ pub struct Said {
 }
 
 impl Agent {
-    /// The client. `None`, and a loud word, where it is not installed.
+    /// The client of the versions before 2026-07-28. `None`, and a loud word, where it is not installed.
     ///
     /// # Errors
     /// Where `CI` is set: what is not run there is run nowhere.
     pub fn find() -> Result<Option<Self>> {
+        Self::with(Client::NpmBefore)
+    }
+
+    /// The same with another client.
+    ///
+    /// # Errors
+    /// Where `CI` is set.
+    pub fn with(client: Client) -> Result<Option<Self>> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools");
-        let part = folder.join("node_modules/@modelcontextprotocol/sdk/package.json");
+        let part = folder.join(client.part());
         if part.exists() {
-            return Ok(Some(Self { script: folder.join("mcp.mjs") }));
+            return Ok(Some(Self { folder, client }));
         }
         let missing = format!("{} is missing: run `make tools-deps`", part.display());
         ensure!(env::var_os("CI").is_none(), "{missing}");
@@ -68,13 +109,22 @@ impl Agent {
         Ok(None)
     }
 
+    fn command(&self) -> Command {
+        let mut command = match self.client {
+            Client::NpmBefore | Client::Npm => Command::new("node"),
+            Client::Python => Command::new(self.folder.join(".venv/bin/python")),
+        };
+        command.arg(self.folder.join(self.client.script()));
+        command
+    }
+
     pub fn of_secret<'a>(&'a self, node: &'a NodeProcess, secret: &'a str) -> Instructed<'a> {
-        Instructed { script: &self.script, node, door: Door::Stdio(secret), user: None }
+        Instructed { agent: self, node, door: Door::Stdio(secret), user: None }
     }
 
     /// The same at the node's port, which wants the secret itself.
     pub fn over_http<'a>(&'a self, node: &'a NodeProcess, secret: &'a str) -> Instructed<'a> {
-        Instructed { script: &self.script, node, door: Door::Http(secret), user: None }
+        Instructed { agent: self, node, door: Door::Http(secret), user: None }
     }
 }
 
@@ -90,8 +140,7 @@ impl Instructed<'_> {
     /// # Errors
     /// When the client does not get through the steps.
     pub async fn does(&self, steps: &[Value]) -> Result<Said> {
-        let mut command = Command::new("node");
-        command.arg(self.script);
+        let mut command = self.agent.command();
         match self.door {
             Door::Stdio(name) => {
                 command.arg(program("farthing")?).args(["mcp", "--secret", name, "--data"]);
@@ -99,8 +148,10 @@ impl Instructed<'_> {
             }
             Door::Http(secret) => {
                 let url = format!("{}/mcp", self.node.status().await?.gateway_url);
-                command.arg(url).env("FARTHING_SECRET", secret);
-                command.env("NODE_EXTRA_CA_CERTS", self.node.ca_file());
+                command.arg(url).env("FARTHING_SECRET", secret).env("NO_PROXY", "localhost,127.0.0.1");
+                for trusted in ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"] {
+                    command.env(trusted, self.node.ca_file());
+                }
             }
         }
         let mut child = command
@@ -109,7 +160,7 @@ impl Instructed<'_> {
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
-            .context("node cannot be started")?;
+            .with_context(|| format!("{:?} cannot be started", self.agent.client))?;
         let mut stdin = child.stdin.take().context("no standard input")?;
         let script = json!({ "steps": steps, "user": self.user });
         stdin.write_all(script.to_string().as_bytes()).await?;

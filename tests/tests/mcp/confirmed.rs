@@ -21,7 +21,7 @@ use super::{
 const CONFIRM_ABOVE: Usdc = Usdc::from_micros(1_000);
 
 /// Makes a secret whose user confirms prices. Returns the secret itself.
-async fn confirming(demo: &Demo, name: &str) -> Result<String> {
+pub async fn confirming(demo: &Demo, name: &str) -> Result<String> {
     let limits = SecretLimits { confirm_above: Some(CONFIRM_ABOVE.into()), ..SecretLimits::default() };
     let new = NewSecret { name: name.to_owned(), limits };
     let Secret { secret } = demo.consumer.control().tell(endpoint::CreateSecret, &new).await?;
@@ -82,18 +82,15 @@ fn check(said: &Said) -> Result<String> {
     Ok(bought["call_id"].as_str().context("no call id")?.to_owned())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_call_above_the_amount_is_bought_once_after_its_price_was_confirmed_at_both_doors() -> Result<()> {
-    let Some(agent) = Agent::find()? else { return Ok(()) };
-    let folder = TempDir::new()?;
-    let demo = start(&folder).await?;
-    confirming(&demo, "by-stdio").await?;
-    let secret = confirming(&demo, "by-http").await?;
+/// Buys with a token at both doors. Returns the version of the protocol there, if the client tells it.
+pub async fn buys_once_at_both_doors(agent: &Agent, demo: &Demo) -> Result<[Option<String>; 2]> {
+    confirming(demo, "by-stdio").await?;
+    let secret = confirming(demo, "by-http").await?;
     let by_stdio = agent.of_secret(&demo.consumer, "by-stdio").does(&script()).await?;
     let by_http = agent.over_http(&demo.consumer, &secret).does(&script()).await?;
     assert_eq!(by_stdio.tools, by_http.tools, "both doors have the same tools");
-    for (name, said) in [("by-stdio", by_stdio), ("by-http", by_http)] {
-        let call_id = check(&said).with_context(|| name.to_owned())?;
+    for (name, said) in [("by-stdio", &by_stdio), ("by-http", &by_http)] {
+        let call_id = check(said).with_context(|| name.to_owned())?;
         eventually("the log has the call with its receipt, which holds", async || {
             let at = endpoint::ShowCall.of(&call_id).with("verify", true);
             let Ok(shown) = demo.consumer.control().ask(at).await else { return Ok(false) };
@@ -102,6 +99,15 @@ async fn a_call_above_the_amount_is_bought_once_after_its_price_was_confirmed_at
         })
         .await?;
     }
+    Ok([by_stdio.version, by_http.version])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_above_the_amount_is_bought_once_after_its_price_was_confirmed_at_both_doors() -> Result<()> {
+    let Some(agent) = Agent::find()? else { return Ok(()) };
+    let folder = TempDir::new()?;
+    let demo = start(&folder).await?;
+    buys_once_at_both_doors(&agent, &demo).await?;
     agreement::end(demo).await
 }
 

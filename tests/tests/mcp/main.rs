@@ -1,8 +1,9 @@
-//! `farthing mcp` as an agent uses it, through the official client of the protocol: it finds the earthquakes, tries their
+//! `farthing mcp` as an agent uses it, through the official clients of the protocol: it finds the earthquakes, tries their
 //! sample, buys with a cap, is refused above it, and reads the receipt.
 
 mod agent;
 mod confirmed;
+mod official;
 
 use std::process::Stdio;
 
