@@ -7,7 +7,7 @@
 //!
 //! Nothing else waits for it: channels that are known are read by their ids. Ranges overlap a little, because
 //! an endpoint may answer for its newest block before it has indexed that block's events; and now and then the last
-//! hour is read again, for endpoints that are later than that.
+//! hour is read again, for endpoints that are later than that, from each endpoint in turn: one may tell of nothing.
 
 use std::{
     collections::BTreeMap,
@@ -57,6 +57,8 @@ pub(super) struct Finder {
     /// Blocks in one query, as many as the endpoints take.
     range_blocks: u64,
     reorganisations: u64,
+    /// How often the last hour was read again.
+    again: usize,
 }
 
 /// Identifies a head among all: two with the same number are told apart by what was replaced before them.
@@ -75,7 +77,19 @@ impl Finder {
     ) -> Self {
         let range_blocks = reader.spec.logs_range_blocks.max(1);
         let stored_cursor = cursor.unwrap_or_default();
-        Self { reader, wallet, store, views, found, cursor, stored_cursor, range_blocks, reorganisations: 0 }
+        let (reorganisations, again) = Default::default();
+        Self {
+            reader,
+            wallet,
+            store,
+            views,
+            found,
+            cursor,
+            stored_cursor,
+            range_blocks,
+            reorganisations,
+            again,
+        }
     }
 
     /// Reads events as blocks come, until the watcher is gone.
@@ -87,7 +101,9 @@ impl Finder {
         loop {
             if Instant::now() >= again_at {
                 again_at = Instant::now() + again;
-                self.cursor = self.cursor.map(|block| block.saturating_sub(AGAIN_BLOCKS));
+                if let Err(Stopped::NoWatcher) = self.read_again().await {
+                    return;
+                }
             }
             match self.catch_up().await {
                 Ok(read) => {
@@ -99,11 +115,29 @@ impl Finder {
                 }
                 Err(Stopped::NoWatcher) => return,
                 Err(Stopped::Failing(reason)) => {
+                    self.turn_to_next();
                     self.tell_failing(reason);
                     tokio::time::sleep(backoff.next_delay()).await;
                 }
             }
         }
+    }
+
+    /// Reads the last hour again, from the next endpoint each time.
+    async fn read_again(&mut self) -> Result<(), Stopped> {
+        let (cursor, usual) = (self.cursor, self.reader.rpc.events_from());
+        self.again = self.again.wrapping_add(1);
+        self.cursor = cursor.map(|block| block.saturating_sub(AGAIN_BLOCKS));
+        self.reader.rpc.read_events_from(usual.wrapping_add(self.again));
+        let read = self.catch_up().await.map(drop);
+        self.reader.rpc.read_events_from(usual);
+        // What came meanwhile is read from the usual one as well.
+        self.cursor = cursor;
+        read
+    }
+
+    fn turn_to_next(&self) {
+        self.reader.rpc.read_events_from(self.reader.rpc.events_from() + 1);
     }
 
     /// The place of the head up to which all was read.
@@ -163,7 +197,8 @@ impl Finder {
         if other == block || self.reader.logs(self.wallet, other, other).await.is_err() {
             return Err(failing(error));
         }
-        // They may have come back between the two questions.
+        // They may have come back between the two questions, and another may tell of the block.
+        self.turn_to_next();
         let error = match self.reader.logs(self.wallet, block, block).await {
             Ok(logs) => return self.hand_over(&logs).await,
             Err(error) => error,
