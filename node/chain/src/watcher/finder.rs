@@ -36,10 +36,14 @@ pub(super) type Found = Vec<(ChannelId, Option<ChannelConfig>)>;
 pub(super) const FOUND_MAX: usize = 200;
 /// The most blocks that a reorganisation may reach back; the deepest on record for these chains are far shorter.
 const REORG_BLOCKS_MAX: u64 = 64;
-/// Beyond the confirmations: how late an endpoint may index a block's events.
+/// Beyond the confirmations: how late an endpoint may index a block's events, in blocks and in seconds.
 const OVERLAP_BLOCKS: u64 = 4;
-/// An hour of two-second blocks: what is read again now and then.
+const OVERLAP_SECS: u64 = 8;
+/// The blocks and the seconds that are read again now and then, whichever is longer.
 const AGAIN_BLOCKS: u64 = 1_800;
+const AGAIN_SECS: u64 = 3_600;
+/// The time that a node without records looks back.
+const LOOKBACK_SECS: u64 = 7 * 86_400;
 /// A head that stays is asked about again after this time.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The cursor is a hint that saves work after a restart; it need not be durable at every block.
@@ -127,7 +131,8 @@ impl Finder {
     async fn read_again(&mut self) -> Result<(), Stopped> {
         let (cursor, usual) = (self.cursor, self.reader.rpc.events_from());
         self.again = self.again.wrapping_add(1);
-        self.cursor = cursor.map(|block| block.saturating_sub(AGAIN_BLOCKS));
+        let again = self.reader.spec.blocks_in(AGAIN_SECS).max(AGAIN_BLOCKS);
+        self.cursor = cursor.map(|block| block.saturating_sub(again));
         self.reader.rpc.read_events_from(usual.wrapping_add(self.again));
         let read = self.catch_up().await.map(drop);
         self.reader.rpc.read_events_from(usual);
@@ -179,14 +184,15 @@ impl Finder {
     }
 
     fn first_block(&self, head: u64) -> u64 {
-        let overlap = self.reader.spec.confirmations + OVERLAP_BLOCKS;
+        let spec = &self.reader.spec;
+        let overlap = spec.confirmations + spec.blocks_in(OVERLAP_SECS).max(OVERLAP_BLOCKS);
         // A cursor far above the head belongs to a local chain that was started afresh.
         let is_this_chains = |cursor: &u64| *cursor <= head.saturating_add(REORG_BLOCKS_MAX);
         let cursor = self.cursor.filter(is_this_chains).map(|cursor| cursor.min(head));
-        match (cursor, self.reader.spec.first_block) {
+        match (cursor, spec.first_block) {
             (Some(cursor), _) => (cursor + 1).saturating_sub(overlap),
             (None, Some(first)) => first.min(head),
-            (None, None) => head.saturating_sub(LOOKBACK_BLOCKS),
+            (None, None) => head.saturating_sub(spec.blocks_in(LOOKBACK_SECS).max(LOOKBACK_BLOCKS)),
         }
     }
 
