@@ -39,6 +39,7 @@ mod levels;
 mod lost;
 mod signature;
 mod silent;
+mod unread;
 mod watch;
 mod webhook;
 
@@ -60,6 +61,7 @@ use farthing_os::clock;
 use levels::LevelsStore;
 use lost::EarningsLost;
 use silent::{SilentOwner, silent_owners};
+use unread::UnreadEvents;
 
 /// A day's budget that is used up to this part is told before it stops the calls.
 const BUDGET_PERCENT: u128 = 80;
@@ -119,8 +121,8 @@ struct NodeFacts {
     refused: Option<RefusedClaims>,
     /// The most that is served and cannot be claimed.
     without_gas_max: Usdc,
-    /// Blocks whose events could not be read.
-    skipped: Vec<u64>,
+    /// Events of the chain that could not be read.
+    unread: UnreadEvents,
     /// Of the owner's services.
     ailing: Vec<Ailing>,
     /// Of services that this node pays, but for those that its user buys all the same.
@@ -150,7 +152,8 @@ fn current(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
     alerts.extend(budget(facts));
     alerts.extend(facts.paying.iter().filter_map(|channel| of_a_channel(channel, levels)));
     alerts.extend(facts.silent.iter().filter_map(silent::alert));
-    alerts.extend(skipped(&facts.skipped));
+    // A chain that shows nothing at all is told of above.
+    alerts.extend(unread::alert(&facts.unread).filter(|_| facts.stale.is_none()));
     alerts.extend(facts.ailing.iter().map(ailing));
     alerts.extend(facts.flagged.iter().filter_map(flagged));
     alerts.extend(facts.backup.as_ref().map(no_backup));
@@ -282,18 +285,6 @@ fn of_a_channel(channel: &Paying, levels: &Levels) -> Option<Alert> {
     let cause = format!("the channel with the owner {owner} has {} USDC left", channel.available);
     let action = "the next call tops it up; make sure that the wallet has USDC and ETH";
     Some(Alert::new(AlertKind::ChannelLow, Warning, cause, action).about(&channel.id))
-}
-
-fn skipped(blocks: &[u64]) -> Option<Alert> {
-    let newest = blocks.last()?;
-    let cause = format!(
-        "the events of {} could not be read, the newest is {newest}; this node may not know channels that were opened \
-         in them",
-        counted(blocks.len(), "block")
-    );
-    let action = "set another endpoint in `chain.rpc_urls`, restart the node, and ask payers that are refused with \
-                  unknown_channel to deposit a little more";
-    Some(Alert::new(AlertKind::EventsSkipped, Warning, cause, action))
 }
 
 fn ailing(ailing: &Ailing) -> Alert {
@@ -479,7 +470,7 @@ impl Alerts {
                 .collect(),
             silent,
             under_way: parts.readiness.chain.under_way().map(|tx| (tx.what, tx.since.elapsed())),
-            skipped: parts.readiness.chain.logs().borrow().skipped.clone(),
+            unread: UnreadEvents::of(&parts.readiness.chain.logs().borrow()),
             ailing: parts.health.ailing(),
             flagged: parts.consumer.conduct().all(),
             backup: parts.backups.failing(),

@@ -16,7 +16,7 @@ use crate::{
         Multicall3::{self, Call3},
         PayChannels, TestUsdc, from_eth, to_eth, to_u128,
     },
-    rpc::{Answered, Call, Purpose, Refusal, Rpc, RpcError, typed},
+    rpc::{Answered, Call, EVENTS, Purpose, Refusal, Rpc, RpcError, typed},
     spec::ChainSpec,
 };
 
@@ -333,7 +333,7 @@ impl Reader {
         let topic = B256::left_padding_from(wallet.as_bytes());
         let token = B256::left_padding_from(self.spec.token.as_bytes());
         let filter = |topics: Value| Call {
-            method: "eth_getLogs",
+            method: EVENTS,
             params: json!([{
                 "address": to_eth(self.spec.contract),
                 "fromBlock": At::Block(from).json(),
@@ -344,7 +344,7 @@ impl Reader {
         let requests = [filter(json!([null, topic, null, token])), filter(json!([null, null, topic, token]))];
         let mut logs = Vec::new();
         for answer in self.rpc.batch(self.purpose, &requests).await? {
-            logs.extend(typed::<Vec<Log>>("eth_getLogs", &answer.map_err(RpcError::Refused)?)?);
+            logs.extend(typed::<Vec<Log>>(EVENTS, &answer.map_err(RpcError::Refused)?)?);
         }
         Ok(logs)
     }

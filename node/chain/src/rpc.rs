@@ -65,6 +65,8 @@ pub(crate) enum RpcError {
 
 /// The most an endpoint may answer. A thousand logs take half a megabyte.
 const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// The request for events.
+pub(crate) const EVENTS: &str = "eth_getLogs";
 /// Requests in one HTTP exchange; public endpoints refuse long batches.
 const BATCH_MAX: usize = 10;
 
@@ -84,6 +86,8 @@ pub(crate) struct Rpc {
     endpoints: Vec<Endpoint>,
     /// Index of the endpoint that answered last.
     preferred: AtomicUsize,
+    /// How far behind it in the list the endpoint is that is asked for events: some answer everything else.
+    events_from: AtomicUsize,
     chain_id: u64,
     timeout: Duration,
     /// True if the chain has Multicall3; asked once.
@@ -104,6 +108,7 @@ impl Rpc {
         Ok(Self {
             endpoints,
             preferred: AtomicUsize::new(0),
+            events_from: AtomicUsize::new(0),
             chain_id: spec.chain_id,
             timeout: Duration::from_millis(spec.request_timeout_ms),
             multicall: OnceLock::new(),
@@ -169,8 +174,19 @@ impl Rpc {
         self.preferred.store(next, Relaxed);
     }
 
+    pub(crate) fn events_from(&self) -> usize {
+        self.events_from.load(Relaxed)
+    }
+
+    /// Asks the endpoint for events from now on that is so far behind the preferred one.
+    pub(crate) fn read_events_from(&self, behind: usize) {
+        self.events_from.store(behind % self.endpoints.len(), Relaxed);
+    }
+
     async fn chunk(&self, purpose: Purpose, calls: &[Call]) -> Result<Vec<Answered>, RpcError> {
-        let first = self.preferred.load(Relaxed);
+        let is_about_events = calls.iter().any(|call| call.method == EVENTS);
+        let behind = if is_about_events { self.events_from() } else { 0 };
+        let first = self.preferred.load(Relaxed) + behind;
         let mut reasons = Vec::new();
         let mut wrong_chain = false;
         for step in 0..self.endpoints.len() {
@@ -178,7 +194,9 @@ impl Rpc {
             let endpoint = &self.endpoints[index];
             match self.ask(purpose, endpoint, calls).await {
                 Ok(answers) => {
-                    self.preferred.store(index, Relaxed);
+                    if behind == 0 {
+                        self.preferred.store(index, Relaxed);
+                    }
                     return Ok(answers);
                 }
                 Err(failure) => {

@@ -46,8 +46,10 @@ pub struct ChainSpec {
     /// `PayChannels`. The same on every chain, see [`pay_channels_address`].
     pub contract: Address,
     /// The block from which this wallet's channels are looked for when the journal knows no better; `None`
-    /// looks back [`LOOKBACK_BLOCKS`].
+    /// looks back a week, and [`LOOKBACK_BLOCKS`] at least.
     pub first_block: Option<u64>,
+    /// The usual time between two blocks; that of most layer 2s where it is not known.
+    pub block_ms: u64,
     /// Blocks that must hold a fact before it counts; 1 is the newest block alone.
     pub confirmations: u64,
     /// The delay of channels this node opens.
@@ -87,9 +89,14 @@ impl ChainSpec {
     pub const fn escrow(&self) -> Escrow {
         Escrow { chain_id: self.chain_id, contract: self.contract, token: self.token }
     }
+
+    /// Counts the blocks of so long a time.
+    pub(crate) fn blocks_in(&self, secs: u64) -> u64 {
+        (secs * 1_000).div_ceil(self.block_ms.max(1))
+    }
 }
 
-/// The blocks that a node without records searches for its channels: a week of two-second blocks. Older channels
+/// The least blocks that a node without records searches for its channels: a week of two-second blocks. Older channels
 /// come back when their configuration is given to [`crate::ChainHandle::track`].
 pub const LOOKBACK_BLOCKS: u64 = 302_400;
 
@@ -109,11 +116,12 @@ pub fn preset_names() -> impl Iterator<Item = &'static str> {
 /// A public chain by its name; `None` for an unknown one.
 pub fn preset(name: &str) -> Option<ChainSpec> {
     let words = presets().find(|words| words[0] == name)?;
-    let &[_, chain_id, kind, layer, rpc_url, token, explorer] = &*words else { return None };
+    let &[_, chain_id, kind, layer, rpc_url, token, explorer, block_ms] = &*words else { return None };
     let kind =
         [ChainKind::Mainnet, ChainKind::Testnet].into_iter().find(|known| known.to_string() == kind)?;
     let spec = ChainSpec {
         explorer: Some(explorer.to_owned()),
+        block_ms: block_ms.parse().ok()?,
         ..layer_2(name, chain_id.parse().ok()?, kind, rpc_url.to_owned(), token.parse().ok()?)
     };
     if layer == "2" {
@@ -162,6 +170,7 @@ fn layer_2(name: &str, chain_id: u64, kind: ChainKind, rpc_url: String, token: A
         explorer: None,
         contract: pay_channels_address(),
         first_block: None,
+        block_ms: 2_000,
         // It has one sequencer, which does not reorder what it published.
         confirmations: 1,
         close_delay_secs: CLOSE_DELAY_SECS_DEFAULT,
@@ -219,6 +228,13 @@ mod tests {
             let &[name, chain_id, kind, _, _, token, explorer, ..] = &*words else { panic!("{words:?}") };
             let row = format!("\n| `{name}` | {chain_id} | {kind} | `{token}` | {explorer} |\n");
             assert!(document.contains(&row), "docs/contracts.md lacks {row}");
+        }
+    }
+
+    #[test]
+    fn an_hour_has_as_many_blocks_as_the_chain_makes_in_it() {
+        for (name, blocks) in [("base", 1_800), ("arbitrum", 14_400), ("ethereum", 300)] {
+            assert_eq!(preset(name).unwrap().blocks_in(3_600), blocks, "{name}");
         }
     }
 

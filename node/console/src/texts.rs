@@ -50,7 +50,7 @@ pub(super) fn alert(alert: &types::Alert) -> Alert {
         }
         AlertKind::ClaimRefused => ("The contract refuses your claims", "See Finance", FINANCE),
         AlertKind::EventsSkipped => {
-            ("Some blocks of the chain could not be read", "Check `chain.rpc_urls`", None)
+            ("Some events of the chain could not be read", "Check `chain.rpc_urls`", None)
         }
         AlertKind::TransactionWaits => ("A transaction is waiting for the chain", "See the history", FINANCE),
         AlertKind::EthLow => ("ETH for fees is running low", "See Finance", FINANCE),

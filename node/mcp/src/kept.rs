@@ -1,6 +1,7 @@
 //! Parts of calls that stay in memory: the rest of long answers, calls whose end is not known, and questions to a user.
 //!
-//! All are bounded: the oldest make room for new ones, and no secret takes the room of another's calls and questions.
+//! All are bounded: the oldest make room for new ones. No secret takes the room of another's calls and questions, nor more than
+//! half of the room for bodies from others.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -87,8 +88,18 @@ impl Kept {
         }
         self.bodies.push_back((secret.to_owned(), call_id.to_owned(), body));
         while self.bodies.len() > BODIES_MAX || self.bytes() > BODIES_BYTES_MAX {
-            self.bodies.pop_front();
+            self.bodies.remove(self.next_to_go(secret));
         }
+    }
+
+    /// The place of the body that makes room for the newest, which is of this secret: the oldest of that secret if it has more than
+    /// half of all, and another; otherwise the oldest of all.
+    fn next_to_go(&self, secret: &str) -> usize {
+        let own = || self.bodies.iter().filter(|(by, ..)| by == secret);
+        let bytes: usize = own().map(|(.., body)| body.text.len()).sum();
+        let has_most = own().count() > BODIES_MAX / 2 || bytes > BODIES_BYTES_MAX / 2;
+        let oldest = self.bodies.iter().position(|(by, ..)| by == secret);
+        oldest.filter(|_| has_most && own().count() > 1).unwrap_or_default()
     }
 
     fn bytes(&self) -> usize {
@@ -230,6 +241,27 @@ mod tests {
         assert!(has(&kept, "long") && !has(&kept, "1"));
         kept.keep("a", "too long", body(&"x".repeat(BODIES_BYTES_MAX + 1)));
         assert!(!has(&kept, "too long") && has(&kept, "long"));
+    }
+
+    #[test]
+    fn one_secret_leaves_others_half_of_the_room_however_much_it_reads() {
+        let mut kept = Kept::default();
+        let has = |kept: &Kept, secret: &str, id: &str| kept.body(secret, id).is_some();
+        let many = |kept: &mut Kept, secret: &str, bytes: usize| {
+            (0..3 * BODIES_MAX).for_each(|n| kept.keep(secret, &n.to_string(), body(&"x".repeat(bytes))));
+        };
+        many(&mut kept, "b", 1);
+        for n in 0..BODIES_MAX / 2 {
+            kept.keep("a", &n.to_string(), body("x"));
+        }
+        many(&mut kept, "b", 1);
+        for n in 0..BODIES_MAX / 2 {
+            assert!(has(&kept, "a", &n.to_string()), "{n}");
+        }
+        kept.keep("a", "long", body(&"x".repeat(BODIES_BYTES_MAX / 4)));
+        many(&mut kept, "b", BODIES_BYTES_MAX / 8);
+        assert!(has(&kept, "a", "long"));
+        assert!(has(&kept, "b", &(3 * BODIES_MAX - 1).to_string()), "its newest is there as well");
     }
 
     fn print(secret: &str, call: u64) -> Fingerprint {

@@ -130,7 +130,7 @@ impl ServerHandler for AgentTools {
                 Ok(answer) => return Ok(result(Ok(answer)).into()),
             };
             questions += 1;
-            match UserAccess::of(&context) {
+            match self.access(&context) {
                 UserAccess::Now => {
                     if questions > QUESTIONS_MAX || !agrees(&context.peer, &unconfirmed).await {
                         return Ok(result(Err(unconfirmed.refused())).into());
@@ -150,6 +150,14 @@ impl AgentTools {
         let secret = self.secret.as_ref().or_else(presented);
         let secret = secret.ok_or_else(|| ErrorData::internal_error("the request has no secret", None))?;
         Ok(secret.0.clone())
+    }
+
+    /// Over HTTP no question gets to a program while it waits for the result, whatever it says that it shows.
+    fn access(&self, context: &RequestContext<RoleServer>) -> UserAccess {
+        match UserAccess::of(context) {
+            UserAccess::Now if self.secret.is_none() => UserAccess::ByAgent,
+            access => access,
+        }
     }
 }
 

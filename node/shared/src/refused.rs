@@ -2,8 +2,8 @@
 //!
 //! Bounded in rows for each half, in the bytes of each row, and in how many rows of one kind a minute adds: a program that
 //! sends a hundred thousand bad calls takes sixty rows a minute, and the others are counted at the last of them. A wrong
-//! secret is counted and nothing else, so that strangers fill nothing. No call waits for any of it: it is memory, which the
-//! composition writes to a file now and then.
+//! secret is counted and nothing else, so that strangers fill nothing. Once all rows of the owner's half are taken, one payer has
+//! a part of them. No call waits for any of it: it is memory, which the composition writes to a file now and then.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -18,6 +18,8 @@ use crate::call_ends::Half;
 
 /// Rows that are kept of each half.
 pub const ROWS_MAX: usize = 1_000;
+/// Of the rows of the owner's half, once all are taken, one in so many is the most of one payer.
+const PAYERS_PART: usize = 4;
 /// Rows of one half and one code that a minute adds; further ones are counted.
 pub const PER_MINUTE_MAX: u32 = 60;
 /// Bytes of each text of a row.
@@ -268,10 +270,15 @@ impl KeptRows {
     }
 
     fn keep(&mut self, call: RefusedCall) {
-        let rows = self.rows_mut(call.half);
+        let (half, peer) = (call.half, call.peer);
+        let rows = self.rows_mut(half);
         rows.push_back(Arc::new(call));
         while rows.len() > ROWS_MAX {
-            drop(rows.pop_front());
+            // An owner's own programs choose whom they buy from.
+            let is_its = |row: &Arc<RefusedCall>| half == Half::Owner && peer.is_some() && row.peer == peer;
+            let has_more = rows.iter().filter(|row| is_its(row)).count() > ROWS_MAX / PAYERS_PART;
+            let oldest = if has_more { rows.iter().position(is_its) } else { None };
+            drop(rows.remove(oldest.unwrap_or_default()));
         }
     }
 
@@ -326,6 +333,30 @@ mod tests {
         }
         assert_eq!(calls.of(Half::Owner).len(), ROWS_MAX);
         assert_eq!(calls.of(Half::Consumer).len(), 1);
+    }
+
+    #[test]
+    fn one_stranger_leaves_others_their_rows_however_many_kinds_of_calls_it_sends() {
+        let calls = RefusedCalls::default();
+        let [customer, stranger] = [1, 2].map(|byte| Some(Address::from_bytes([byte; 20])));
+        let of = |peer| move |code: &str, secs| RefusedCall { peer, ..call(Half::Owner, code, secs) };
+        for minute in 0..20 {
+            (0..50).for_each(|_| calls.note(of(customer)("deposit_not_safe", minute * 60)));
+        }
+        for minute in 20..40 {
+            for code in ["malformed", "unknown_service", "bad_signature", "call_id_conflict"] {
+                (0..60).for_each(|_| calls.note(of(stranger)(code, minute * 60)));
+            }
+        }
+        let rows = calls.of(Half::Owner);
+        let its = rows.iter().filter(|row| row.peer == stranger).count();
+        assert_eq!((rows.len(), its), (ROWS_MAX, ROWS_MAX / PAYERS_PART));
+        assert_eq!((rows[0].peer, rows[0].time_secs), (stranger, 39 * 60), "its newest");
+        assert!(rows.is_sorted_by(|newer, older| newer.number > older.number));
+        let again = RefusedCalls::from_bytes(&calls.to_bytes());
+        assert_eq!(again.of(Half::Owner), rows);
+        calls.note(of(customer)("deposit_not_safe", 40 * 60));
+        assert_eq!(calls.of(Half::Owner)[0].peer, customer);
     }
 
     #[test]

@@ -81,7 +81,8 @@ fn who_buys_nothing_needs_no_money_and_who_claims_needs_gas() {
     let poor = NodeFacts { usdc: Some(Usdc::ZERO), wei: Some(0), paying: Vec::new(), ..well() };
     assert_eq!(kinds(&poor), [""; 0]);
     assert_eq!(kinds(&NodeFacts { unclaimed: usdc(1), ..poor.clone() }), ["eth-low"]);
-    assert_eq!(kinds(&NodeFacts { skipped: vec![7, 9], ..poor.clone() }), ["events-skipped"]);
+    let unread = UnreadEvents { skipped: vec![7, 9], failing: None };
+    assert_eq!(kinds(&NodeFacts { unread, ..poor.clone() }), ["events-skipped"]);
     let stuck = NodeFacts { unclaimed: usdc(1), unaffordable: usdc(1), ..poor.clone() };
     assert_eq!(kinds(&stuck), ["claim-unaffordable", "eth-low"]);
     let refused = RefusedClaims { channels: 1, amount: usdc(1), reason: "the token refused".to_owned() };

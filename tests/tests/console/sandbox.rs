@@ -145,7 +145,13 @@ async fn a_first_call_names_its_deposit_on_the_button_and_later_ones_do_not() ->
     // 200 calls' worth.
     ensure!(form.body.contains("Call for 0.002 USDC + 0.40 refundable deposit"), "{form:?}");
     ensure!(form.body.contains("a deposit of 0.40 USDC") && form.body.contains("get the rest back"));
-    sandbox.call("GET /ok", &[]).await?;
+    // The owner asks for more than when the page was loaded: no more is deposited than its button said.
+    ensure!(form.field("deposit")? == "0.40", "{form:?}");
+    let page = sandbox.press(&form, "live", &[("deposit", "0.39")]).await?;
+    ensure!(page.status == 422 && page.body.contains("make a deposit of 0.40 USDC first"), "{page:?}");
+    ensure!(world.upstream.hits() == 0, "nothing was sent");
+    let sent = sandbox.press(&form, "live", &[("deposit", "0.40")]).await?;
+    sandbox.follow(&sent).await?;
     let deposited = world.consumer.control().ask(endpoint::Channels).await?;
     ensure!(
         deposited.first().is_some_and(|channel| channel.deposited.to_string() == "0.40"),
@@ -153,6 +159,7 @@ async fn a_first_call_names_its_deposit_on_the_button_and_later_ones_do_not() ->
     );
     let form = sandbox.form("GET /ok").await?;
     ensure!(form.body.contains("Call for 0.002 USDC</button>"), "{form:?}");
+    ensure!(form.field("deposit")? == "0.00", "{form:?}");
     ensure!(form.body.contains("which has 0.398 USDC left"), "{form:?}");
     // What lies in the channel can be spent as well: the sum fell by the price alone.
     eventually("the head of the page counts the channel", async || {

@@ -1,6 +1,8 @@
 //! A price above the amount that the user set: nothing is bought before it is confirmed, by a token or by the user, and
 //! then once. Both doors are the same: standard input and output, and the node's port.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result};
 use farthing_control::{
     endpoint,
@@ -164,5 +166,36 @@ async fn the_door_at_the_nodes_port_opens_to_secrets_alone_and_not_to_web_pages(
     assert!(page.text().await?.contains("urn:farthing:problem:origin-refused"));
     let rebound = asked(&demo.secret).header("host", "evil.example").send().await?;
     assert_eq!(rebound.status(), 421);
+    agreement::end(demo).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_says_over_http_that_it_shows_forms_gets_a_token_at_once() -> Result<()> {
+    let folder = TempDir::new()?;
+    let demo = start(&folder).await?;
+    let secret = confirming(&demo, "asked").await?;
+    let mut arguments = earthquakes("5", "0.002");
+    arguments["service"] = json!(demo.earthquakes.api.id.to_string());
+    let shows_forms = json!({ "io.modelcontextprotocol/clientCapabilities": { "elicitation": {} } });
+    let call = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": { "name": "call_service", "arguments": arguments, "_meta": shows_forms },
+    });
+    let https = demo.consumer.https_client()?;
+    let sent = https
+        .post(format!("{}/mcp", demo.gateway_url))
+        .header("authorization", format!("Bearer {secret}"))
+        .header("content-type", "application/json")
+        .header("accept", "application/json, text/event-stream")
+        .header("mcp-protocol-version", "2025-06-18")
+        .body(call.to_string())
+        // It waited for a user that nobody could ask, for five minutes.
+        .timeout(Duration::from_secs(60))
+        .send();
+    let told: Value = serde_json::from_str(&sent.await?.text().await?)?;
+    let error = &told["result"]["structuredContent"]["error"];
+    assert_eq!(error["code"], "confirmation-needed", "{told}");
+    assert!(error["confirm_token"].is_string(), "{told}");
+    assert_eq!(demo.consumer.status().await?.spent_today.0, Usdc::ZERO);
     agreement::end(demo).await
 }

@@ -7,7 +7,7 @@
 //!
 //! Nothing else waits for it: channels that are known are read by their ids. Ranges overlap a little, because
 //! an endpoint may answer for its newest block before it has indexed that block's events; and now and then the last
-//! hour is read again, for endpoints that are later than that.
+//! hour is read again, for endpoints that are later than that, from each endpoint in turn: one may tell of nothing.
 
 use std::{
     collections::BTreeMap,
@@ -36,10 +36,14 @@ pub(super) type Found = Vec<(ChannelId, Option<ChannelConfig>)>;
 pub(super) const FOUND_MAX: usize = 200;
 /// The most blocks that a reorganisation may reach back; the deepest on record for these chains are far shorter.
 const REORG_BLOCKS_MAX: u64 = 64;
-/// Beyond the confirmations: how late an endpoint may index a block's events.
+/// Beyond the confirmations: how late an endpoint may index a block's events, in blocks and in seconds.
 const OVERLAP_BLOCKS: u64 = 4;
-/// An hour of two-second blocks: what is read again now and then.
+const OVERLAP_SECS: u64 = 8;
+/// The blocks and the seconds that are read again now and then, whichever is longer.
 const AGAIN_BLOCKS: u64 = 1_800;
+const AGAIN_SECS: u64 = 3_600;
+/// The time that a node without records looks back.
+const LOOKBACK_SECS: u64 = 7 * 86_400;
 /// A head that stays is asked about again after this time.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The cursor is a hint that saves work after a restart; it need not be durable at every block.
@@ -57,6 +61,8 @@ pub(super) struct Finder {
     /// Blocks in one query, as many as the endpoints take.
     range_blocks: u64,
     reorganisations: u64,
+    /// How often the last hour was read again.
+    again: usize,
 }
 
 /// Identifies a head among all: two with the same number are told apart by what was replaced before them.
@@ -75,7 +81,19 @@ impl Finder {
     ) -> Self {
         let range_blocks = reader.spec.logs_range_blocks.max(1);
         let stored_cursor = cursor.unwrap_or_default();
-        Self { reader, wallet, store, views, found, cursor, stored_cursor, range_blocks, reorganisations: 0 }
+        let (reorganisations, again) = Default::default();
+        Self {
+            reader,
+            wallet,
+            store,
+            views,
+            found,
+            cursor,
+            stored_cursor,
+            range_blocks,
+            reorganisations,
+            again,
+        }
     }
 
     /// Reads events as blocks come, until the watcher is gone.
@@ -87,7 +105,9 @@ impl Finder {
         loop {
             if Instant::now() >= again_at {
                 again_at = Instant::now() + again;
-                self.cursor = self.cursor.map(|block| block.saturating_sub(AGAIN_BLOCKS));
+                if let Err(Stopped::NoWatcher) = self.read_again().await {
+                    return;
+                }
             }
             match self.catch_up().await {
                 Ok(read) => {
@@ -99,11 +119,30 @@ impl Finder {
                 }
                 Err(Stopped::NoWatcher) => return,
                 Err(Stopped::Failing(reason)) => {
+                    self.turn_to_next();
                     self.tell_failing(reason);
                     tokio::time::sleep(backoff.next_delay()).await;
                 }
             }
         }
+    }
+
+    /// Reads the last hour again, from the next endpoint each time.
+    async fn read_again(&mut self) -> Result<(), Stopped> {
+        let (cursor, usual) = (self.cursor, self.reader.rpc.events_from());
+        self.again = self.again.wrapping_add(1);
+        let again = self.reader.spec.blocks_in(AGAIN_SECS).max(AGAIN_BLOCKS);
+        self.cursor = cursor.map(|block| block.saturating_sub(again));
+        self.reader.rpc.read_events_from(usual.wrapping_add(self.again));
+        let read = self.catch_up().await.map(drop);
+        self.reader.rpc.read_events_from(usual);
+        // What came meanwhile is read from the usual one as well.
+        self.cursor = cursor;
+        read
+    }
+
+    fn turn_to_next(&self) {
+        self.reader.rpc.read_events_from(self.reader.rpc.events_from() + 1);
     }
 
     /// The place of the head up to which all was read.
@@ -145,14 +184,15 @@ impl Finder {
     }
 
     fn first_block(&self, head: u64) -> u64 {
-        let overlap = self.reader.spec.confirmations + OVERLAP_BLOCKS;
+        let spec = &self.reader.spec;
+        let overlap = spec.confirmations + spec.blocks_in(OVERLAP_SECS).max(OVERLAP_BLOCKS);
         // A cursor far above the head belongs to a local chain that was started afresh.
         let is_this_chains = |cursor: &u64| *cursor <= head.saturating_add(REORG_BLOCKS_MAX);
         let cursor = self.cursor.filter(is_this_chains).map(|cursor| cursor.min(head));
-        match (cursor, self.reader.spec.first_block) {
+        match (cursor, spec.first_block) {
             (Some(cursor), _) => (cursor + 1).saturating_sub(overlap),
             (None, Some(first)) => first.min(head),
-            (None, None) => head.saturating_sub(LOOKBACK_BLOCKS),
+            (None, None) => head.saturating_sub(spec.blocks_in(LOOKBACK_SECS).max(LOOKBACK_BLOCKS)),
         }
     }
 
@@ -163,7 +203,8 @@ impl Finder {
         if other == block || self.reader.logs(self.wallet, other, other).await.is_err() {
             return Err(failing(error));
         }
-        // They may have come back between the two questions.
+        // They may have come back between the two questions, and another may tell of the block.
+        self.turn_to_next();
         let error = match self.reader.logs(self.wallet, block, block).await {
             Ok(logs) => return self.hand_over(&logs).await,
             Err(error) => error,

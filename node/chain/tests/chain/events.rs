@@ -192,6 +192,49 @@ async fn a_block_that_was_skipped_is_read_and_not_told_any_more_once_an_endpoint
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn events_that_one_endpoint_refuses_are_read_from_another() {
+    let (world, payer) = World::with_payer().await;
+    let (proxy, _) = through(&world, LogsMode::Refuse).await;
+    let payee = world.payee_at(world.spec_at(&[proxy.url(), world.anvil.url()])).await;
+    for salt in [1, 2] {
+        let config = world.terms(salt);
+        payer.open_or_top_up(config, usdc(400_000)).await.unwrap();
+        until_deposited(&payee, config.id(&payer.domain()), 400_000).await;
+    }
+    until(payee.logs(), |logs| logs.failing.is_none() && logs.skipped.is_empty()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_that_one_endpoint_keeps_to_itself_are_found_by_another_now_and_then() {
+    let (world, payer) = World::with_payer().await;
+    let (proxy, _) = through(&world, LogsMode::Answer(Vec::new())).await;
+    let mut spec = world.spec_at(&[proxy.url(), world.anvil.url()]);
+    spec.logs_again_ms = 500;
+    let payee = world.payee_at(spec).await;
+    for salt in [1, 2] {
+        let config = world.terms(salt);
+        payer.open_or_top_up(config, usdc(400_000)).await.unwrap();
+        until_deposited(&payee, config.id(&payer.domain()), 400_000).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_that_come_late_are_found_within_an_hour_however_fast_the_blocks_come() {
+    let (world, payer) = World::with_payer().await;
+    let (proxy, mut spec) = through(&world, LogsMode::NoneFrom(0)).await;
+    (spec.logs_again_ms, spec.block_ms) = (500, 250);
+    let payee = world.payee_at(spec).await;
+    let config = world.terms(1);
+    payer.open_or_top_up(config, usdc(400_000)).await.unwrap();
+    // Eight minutes and twenty seconds of such blocks.
+    world.anvil.rpc("anvil_mine", json!(["0x7d0"])).await;
+    until_read(&world, &payee).await;
+    assert!(payee.channel(&config.id(&payer.domain())).is_none());
+    proxy.set_logs(LogsMode::Pass);
+    until_deposited(&payee, config.id(&payer.domain()), 400_000).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn dust_of_strangers_is_not_followed_and_a_deposit_of_ones_own_is() {
     let world = World::new().await;
     let mut spec = world.spec();

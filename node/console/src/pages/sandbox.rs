@@ -17,7 +17,7 @@ use farthing_bridge::media::without_parameters;
 use farthing_control::{
     Local, endpoint,
     types::{
-        CallForm, CatalogSamples, CatalogService, Text,
+        CallForm, CatalogSamples, CatalogService, Text, UsdcText,
         sdk::{Snippet, SnippetBody, SnippetPart, SnippetRequest},
     },
 };
@@ -164,6 +164,9 @@ pub(super) async fn act(
             (Some(call_id), None)
         }
         (_, Ok(Some(_))) if !filled.has_price() => return Err(without_price()),
+        (_, Ok(Some(_))) if filled.names_less_than(form.deposit.as_ref()) => {
+            return Err(larger_deposit(form.deposit.as_ref()));
+        }
         (_, Ok(Some((call_id, request)))) => {
             let begun = Exchange {
                 call_id,
@@ -228,6 +231,20 @@ fn without_price() -> Failure {
         "The price is missing",
         "The form did not send the price on its button. Nothing was sent, and you were not charged.",
         "Reload the page, then press the button with the price.",
+    )
+}
+
+/// A call deposits no more first than its button said: the owner may have asked for more since.
+fn larger_deposit(deposit: Option<&UsdcText>) -> Failure {
+    let deposit = deposit.map_or_else(String::new, |deposit| format!(" of {deposit} USDC"));
+    let detail = format!(
+        "The call would now make a deposit{deposit} first, more than its button said. Nothing was sent, and you were not charged."
+    );
+    Failure::new(
+        StatusCode::UNPROCESSABLE_ENTITY,
+        "The deposit has grown",
+        detail,
+        "Reload the page, then press the button with the new deposit.",
     )
 }
 

@@ -55,7 +55,7 @@ words! {
         /// An owner closed its channel unasked, and what came back takes room among the money at rest; the subject is its
         /// address.
         ClosedUnasked = "closed-unasked",
-        /// Blocks whose events could not be read.
+        /// Events of the chain that could not be read.
         EventsSkipped = "events-skipped",
         ServerDown = "server-down",
         ListingUnseen = "listing-unseen",

@@ -17,7 +17,7 @@ use crate::{RelayConfig, identity, partners::Partners};
 /// The longest time between the request for a circuit and its beginning.
 const BEGINS_WITHIN: Duration = Duration::from_secs(60);
 
-/// Of all places, one in so many is for partners alone.
+/// Of all places, and of all circuits, one in so many is for partners alone.
 const PARTNERS_PART: usize = 4;
 /// Of the circuits to one guest, and of those that it has not taken yet, one in so many is the most of one peer, and of one
 /// range: otherwise a single host that asks for such circuits again and again would leave the guest to nobody else.
@@ -45,6 +45,8 @@ struct Circuit {
     /// The peer that it leads to has taken it.
     has_begun: bool,
     range: Option<IpAddr>,
+    /// As it was when it was asked for: a wallet's address takes a while to compute.
+    is_of_partner: bool,
     /// Nothing is left of it then, whatever was heard of its end.
     ends: Instant,
 }
@@ -91,9 +93,9 @@ impl Guests {
         let count =
             |is_of: &dyn Fn(&Circuit) -> bool| self.circuits.iter().filter(|held| is_of(held)).count();
         let is_its = |held: &Circuit| held.from == from || range.is_some() && held.range == range;
-        let config = &self.config;
+        let (config, is_of_partner) = (&self.config, self.is_partner(&from));
         let has_room = self.circuits.len() < config.circuits_max
-            && count(&|held| range.is_some() && held.range == range) < config.circuits_per_range_max
+            && (is_of_partner || self.has_circuit_for_stranger(range))
             && count(&|held| held.from == from) < config.circuits_per_peer_max
             && count(&|held| held.to == to) < config.circuits_per_guest_max
             && count(&|held| held.to == to && !held.has_begun) < config.circuits_awaited_per_guest_max
@@ -103,9 +105,17 @@ impl Guests {
                 < config.circuits_awaited_per_guest_max.div_ceil(ASKERS_PART);
         if has_room {
             let ends = now + BEGINS_WITHIN;
-            self.circuits.push(Circuit { from, to, has_begun: false, range, ends });
+            self.circuits.push(Circuit { from, to, has_begun: false, range, is_of_partner, ends });
         }
         has_room
+    }
+
+    fn has_circuit_for_stranger(&self, range: Option<IpAddr>) -> bool {
+        let circuits_max = self.config.circuits_max;
+        let strangers = || self.circuits.iter().filter(|held| !held.is_of_partner);
+        let of_range = strangers().filter(|held| range.is_some() && held.range == range);
+        strangers().count() < circuits_max - circuits_max / PARTNERS_PART
+            && of_range.count() < self.config.circuits_per_range_max
     }
 
     /// A circuit begins.
@@ -193,7 +203,8 @@ mod tests {
         let of_range = (2..=100).filter(|n| guests.ask(peer(*n), to, range(1), now)).count();
         assert_eq!(of_peer + of_range, config.circuits_per_range_max);
         let others = (101..=250).filter(|n| guests.ask(peer(*n), to, range(*n), now)).count();
-        assert_eq!(of_peer + of_range + others, config.circuits_max);
+        let strangers_max = config.circuits_max - config.circuits_max / PARTNERS_PART;
+        assert_eq!(of_peer + of_range + others, strangers_max);
 
         guests.begin(peer(1), to, now);
         guests.end(peer(1), to, true);
@@ -202,6 +213,27 @@ mod tests {
         assert!(guests.ask(peer(252), to, range(252), now), "and one that was refused");
         assert!(!guests.ask(peer(253), to, range(253), now));
         assert!(guests.ask(peer(253), to, range(253), now + BEGINS_WITHIN), "and those that never began");
+    }
+
+    #[test]
+    fn however_many_ranges_ask_there_are_circuits_for_those_with_whom_channels_are_open() {
+        let now = Instant::now();
+        let config = RelayConfig {
+            circuits_per_guest_max: 128,
+            circuits_awaited_per_guest_max: 128,
+            ..RelayConfig::default()
+        };
+        let partners = Partners::default();
+        let mut guests = Guests::new(config.clone(), partners.clone());
+        let to = peer(254);
+        let taken = (1..=120).filter(|n| guests.ask(peer(*n), to, range(*n), now)).count();
+        let kept = config.circuits_max - taken;
+        assert_eq!(kept, config.circuits_max / PARTNERS_PART);
+        let traders = 121..=200;
+        partners.set(traders.clone().filter_map(|n| identity::wallet(&peer(n))).collect());
+        // They may be in one range, as in a provider's.
+        let got = traders.filter(|n| guests.ask(peer(*n), to, range(250), now)).count();
+        assert_eq!(got, kept, "and no more than there are");
     }
 
     #[test]

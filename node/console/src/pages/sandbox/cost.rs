@@ -11,6 +11,8 @@ pub(super) struct Before {
     pub(super) words: String,
     /// The deposit that the button names beside the price.
     pub(super) deposit: Option<String>,
+    /// The most that may be deposited first, as it comes back with the form; `None` where it is not known.
+    pub(super) deposit_max: Option<Usdc>,
     /// Present when something speaks against the call.
     pub(super) warning: Option<Warning>,
 }
@@ -37,7 +39,8 @@ pub(super) fn before(
         warning = stopped("Spending is stopped on this node. See Finance › Limits to resume it.");
     }
     if price.is_zero() {
-        return Before { words: "This call is free.".to_owned(), deposit: None, warning };
+        let words = "This call is free.".to_owned();
+        return Before { words, deposit: None, deposit_max: None, warning };
     }
     let is_final = warning.is_some();
     let open = channels.iter().find(|channel| {
@@ -51,9 +54,10 @@ pub(super) fn before(
         warning = Some(Warning { words, is_final: false });
     }
     let left = open.map(|channel| channel.deposited.0.saturating_sub(channel.spent.0));
+    let deposit_max = deposit.or(open.map(|_| Usdc::ZERO));
     let deposit = deposit.map(show::usdc);
     let words = told(left, deposit.as_deref());
-    Before { words, deposit: deposit.filter(|_| !is_final), warning }
+    Before { words, deposit: deposit.filter(|_| !is_final), deposit_max, warning }
 }
 
 /// Says what is paid from where, by what is left on the channel with the owner and what is deposited first.

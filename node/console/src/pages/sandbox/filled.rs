@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use farthing_bridge::form::{BodyField, BodyInput, Form, FormField, FormInput};
 use farthing_control::{
     encoded::to_text,
-    types::{CallForm, RequestFields, RequestPart},
+    types::{CallForm, RequestFields, RequestPart, UsdcText},
 };
 use farthing_protocol::{CallId, ServiceId, Usdc};
 use serde::Serialize;
@@ -30,6 +30,7 @@ const BODY: &str = "body";
 const EXTRA: &str = "extra";
 const NONCE: &str = "nonce";
 const PRICE: &str = "price";
+const DEPOSIT: &str = "deposit";
 
 /// Input of the form, as it was typed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -47,6 +48,8 @@ pub(super) struct Filled {
     nonce: String,
     /// The price that the button carried.
     agreed: Option<Usdc>,
+    /// The deposit that the button named; `None` where the page could not know it.
+    deposit: Option<Usdc>,
 }
 
 /// A call, ready to be sent or shown as code.
@@ -130,6 +133,7 @@ impl Filled {
             files: Vec::new(),
             nonce: one(NONCE),
             agreed: one(PRICE).parse().ok(),
+            deposit: one(DEPOSIT).parse().ok(),
         }
     }
 
@@ -167,6 +171,12 @@ impl Filled {
     /// Returns whether the form came with the price that the button carried.
     pub(super) const fn has_price(&self) -> bool {
         self.agreed.is_some()
+    }
+
+    /// Tells whether the button named less than the deposit that the call would make now.
+    pub(super) fn names_less_than(&self, deposit: Option<&UsdcText>) -> bool {
+        let named = self.deposit;
+        deposit.is_some_and(|now| named.is_some_and(|named| named < now.0))
     }
 
     pub(super) fn value(&self, parameter: &str) -> &str {

@@ -109,6 +109,23 @@ fn no_more_is_paid_than_the_button_said() {
 }
 
 #[test]
+fn no_more_is_deposited_first_than_the_button_said() {
+    let usdc = |micros| UsdcText::from(Usdc::from_micros(micros));
+    for (named, now, is_refused) in [
+        ("0.40", Some(400_000), false),
+        ("0.40", Some(400_001), true),
+        ("0.40", None, false),
+        ("0.00", Some(1), true),
+        // The page did not know it, and said so.
+        ("", Some(1_000_000), false),
+    ] {
+        let filled = sent(&[(DEPOSIT, named)]);
+        let now = now.map(usdc);
+        assert_eq!(filled.names_less_than(now.as_ref()), is_refused, "{named} {now:?}");
+    }
+}
+
+#[test]
 fn bodies_are_json_or_text_as_the_operation_takes_them() {
     let body = |kind, text: &str| {
         let call = sent(&[(BODY, text)]).call(&asked(kind, false).form)?;
