@@ -35,16 +35,16 @@ macro_rules! text {
     };
 }
 
-/// Names each file, and the file that browsers are given before it in the same answer.
+/// Names each file, and the files that browsers are given before it in the same answer.
 macro_rules! assets {
-    ($($function:ident: $file:literal $(after $first:literal)? as $content_type:literal),+ $(,)?) => {
+    ($($function:ident: $file:literal $(after $($first:literal),+)? as $content_type:literal),+ $(,)?) => {
         static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
             let font = asset(FONT, "font/woff2", include_bytes!("../assets/inter.woff2"));
             let text = |text: &'static str| match text.contains(FONT) {
                 true => Cow::Owned(text.replace(FONT, &font.name).into_bytes()),
                 false => Cow::Borrowed(text.as_bytes()),
             };
-            let mut all = vec![$(asset($file, $content_type, text(text!($($first,)? $file)))),+];
+            let mut all = vec![$(asset($file, $content_type, text(text!($($($first,)+)? $file)))),+];
             all.push(font);
             all
         });
@@ -60,7 +60,8 @@ macro_rules! assets {
 }
 
 assets! {
-    style: "console.css" after "tokens.css" as "text/css; charset=utf-8",
+    style: "console.css" after "tokens.css", "charts.css" as "text/css; charset=utf-8",
+    guest_style: "guest.css" as "text/css; charset=utf-8",
     operations_style: "operations.css" as "text/css; charset=utf-8",
     key_script: "key.js" as "text/javascript; charset=utf-8",
     door_script: "door.js" as "text/javascript; charset=utf-8",

@@ -24,8 +24,10 @@ fn the_styles_name_the_font_by_its_address() {
 
 const TOKENS: &str = include_str!("../../assets/tokens.css");
 /// The other files of styles.
-const STYLES: [(&str, &str); 3] = [
+const STYLES: [(&str, &str); 5] = [
+    ("charts.css", include_str!("../../assets/charts.css")),
     ("console.css", include_str!("../../assets/console.css")),
+    ("guest.css", include_str!("../../assets/guest.css")),
     ("operations.css", include_str!("../../assets/operations.css")),
     ("answer.css", include_str!("../../assets/answer.css")),
 ];

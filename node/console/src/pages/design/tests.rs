@@ -6,8 +6,10 @@ use serde_json::json;
 
 use super::*;
 
-const STYLES: [&str; 3] = [
+const STYLES: [&str; 5] = [
+    include_str!("../../../assets/charts.css"),
     include_str!("../../../assets/console.css"),
+    include_str!("../../../assets/guest.css"),
     include_str!("../../../assets/operations.css"),
     include_str!("../../../assets/answer.css"),
 ];
