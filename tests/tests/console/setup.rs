@@ -77,7 +77,10 @@ async fn a_new_node_is_led_from_step_to_step_and_one_that_was_used_is_not() -> R
     // What is done is seen from the node, so a restart changes nothing.
     node.restart(&mut browser).await?;
     says(&browser.get(WORDS).await?, &["Written down", "Continue"])?;
-    ensure!(!browser.get("/panel").await?.body.contains("Continue the set-up"), "the node is in use");
+    let home = browser.get("/panel").await?;
+    says(&home, &["You wrote down its 24 words."])?;
+    ensure!(!home.body.contains("Continue the set-up"), "the node is in use");
+    ensure!(!home.body.contains("Write down its 24 words"), "it is done: {home:?}");
 
     // Who only forgot the password is not led through it again.
     node.process.control().ask(endpoint::ResetConsole).await?;
