@@ -91,6 +91,25 @@ async fn a_new_node_is_led_from_step_to_step_and_one_that_was_used_is_not() -> R
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn after_a_mistake_the_focus_is_on_its_field_which_tells_the_mistake() -> Result<()> {
+    let node = Node::start().await?;
+    let code = node.console().await?.setup_code.context("no code")?;
+    let mut browser = node.browser()?;
+    for (code, repeated, id) in
+        [("AAAA-AAAA-AAAA", PASSWORD, "code"), (code.as_str(), "four other random words", "password")]
+    {
+        let fields = [("code", code), ("password", PASSWORD), ("repeated", repeated)];
+        let page = browser.post_and_follow("/panel/setup", &fields).await?;
+        says(&page, &["<p class=\"problem\" role=\"alert\" id=\"problem\">"])?;
+        let focused: Vec<&str> = page.body.split('<').filter(|tag| tag.contains(" autofocus>")).collect();
+        let expected = [format!(" id=\"{id}\""), "aria-describedby=\"problem ".to_owned()];
+        let [field] = focused[..] else { anyhow::bail!("{focused:?}") };
+        ensure!(expected.iter().all(|part| field.contains(part.as_str())), "{field}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn every_step_can_be_left_for_later_and_says_how_things_are() -> Result<()> {
     let node = Node::start().await?;
     let (mut browser, _) = enter(&node).await?;
