@@ -1,4 +1,5 @@
-//! Rows that are whole: the fields of filters on a tablet, tabs and a picture on a phone, charts on a desk.
+//! Rows that are whole: the fields of filters on a tablet, tabs and a picture on a phone, charts on a desk. And what is
+//! left of a page that is zoomed to 400 %.
 
 use anyhow::{Result, ensure};
 use farthing_control::{
@@ -73,5 +74,42 @@ async fn no_chart_is_alone_in_a_row_and_tabs_are_one_row_under_a_finger() -> Res
         beside.as_i64().is_some_and(|pixels| pixels.abs() <= 1),
         "the code is not in the middle: {beside}"
     );
+    browser.end().await
+}
+
+/// A desk of 1280 by 1024 pixels at 400 %.
+const ZOOMED: [u32; 2] = [320, 256];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_is_zoomed_to_400_percent_shows_itself_and_breaks_long_names() -> Result<()> {
+    let Some((browser, node, _, _folder)) = opened().await? else { return Ok(()) };
+    let upstream = Upstream::start().await?;
+    let file = ServiceFile {
+        // As long as names and tags may be, without a place to break at.
+        name: format!("שירות 🪐 {}", "N".repeat(72)),
+        tags: vec!["T".repeat(32)],
+        ..service_file(&upstream.url(), Charge::Success)
+    };
+    let api = node.control().tell(endpoint::AddApi, &file).await?;
+    let [width, height] = ZOOMED;
+    browser.resize(width, height).await?;
+    let (own, listed) = (format!("/panel/apis/{}", api.id), format!("/panel/catalog/{}", api.id));
+    eventually("the service is in the catalog", async || {
+        browser.goto(&listed).await?;
+        Ok(edges(&browser, ".tabs").await?.len() == 1)
+    })
+    .await?;
+    let more = ["edit", "operations", "retire"].map(|part| format!("{own}/{part}"));
+    for place in ["/panel/catalog".to_owned(), listed, own.clone()].into_iter().chain(more) {
+        browser.goto(&place).await?;
+        let widest = browser.overflow().await?;
+        ensure!(widest.is_none(), "{place} is wider than the window: {widest:?}");
+    }
+    // No bar stays above what is read.
+    browser.goto(&own).await?;
+    let seen = "scrollTo(0, 600);
+        const heights = [0.05, 0.5, 0.95].map((part) => innerHeight * part);
+        return heights.every((y) => document.elementFromPoint(innerWidth / 2, y).closest('.content'));";
+    ensure!(browser.client.execute(seen, Vec::new()).await? == true, "bars cover the page");
     browser.end().await
 }
