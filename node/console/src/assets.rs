@@ -1,7 +1,7 @@
 //! The stylesheet, font, scripts and icon, embedded in the program.
 //!
 //! Their addresses hold a hash of their content, so browsers keep them for a year and never use an old one. Styles and
-//! scripts travel compressed to browsers that take it, at a third of their size or less.
+//! scripts travel compressed to browsers that take it, at less than half of their size.
 
 use std::{borrow::Cow, sync::LazyLock};
 
