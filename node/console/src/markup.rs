@@ -56,17 +56,25 @@ pub(super) fn ticked(text: impl AsRef<str>) -> Markup {
 /// Characters of what follows the first line of a problem and is shown at once.
 const REST_CHARS: usize = 240;
 
-/// One of our own texts about what went wrong. What follows its first line is folded where it is long.
+/// One of our own texts about what went wrong. What follows its first line is folded where it is long; what follows its
+/// last empty line, such as what to do next, is seen.
 pub(super) fn problem(text: impl AsRef<str>) -> Markup {
     let text = text.as_ref().trim_end();
+    let is_short = |text: &str| text.chars().count() <= REST_CHARS;
+    let (text, next) = text.rsplit_once("\n\n").filter(|(_, next)| is_short(next)).unwrap_or((text, ""));
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
-    let (first, rest) = (ticked(first), rest.trim_end());
-    let shown = ticked(rest);
-    Markup(match rest.chars().count() {
-        0 => format!("<p>{first}</p>"),
-        1..=REST_CHARS => format!("<p>{first}</p><p>{shown}</p>"),
-        _ => format!("<p>{first}</p><details><summary>Details</summary><p>{shown}</p></details>"),
-    })
+    let rest = rest.trim_end();
+    let rest = if is_short(rest) { paragraph(rest) } else { folded(rest) };
+    Markup(format!("{}{rest}{}", paragraph(first), paragraph(next)))
+}
+
+/// Nothing where nothing is said.
+fn paragraph(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("<p>{}</p>", ticked(text)) }
+}
+
+fn folded(text: &str) -> String {
+    format!("<details><summary>Details</summary>{}</details>", paragraph(text))
 }
 
 /// Characters of a name that a row of a table has room for.
@@ -165,6 +173,12 @@ mod tests {
         assert_eq!(problem("Tried:\n  <a>\n").to_string(), "<p>Tried:</p><p>  &#60;a&#62;</p>");
         let long = problem(format!("Tried:\n{}", "/path ".repeat(75))).to_string();
         assert!(long.starts_with("<p>Tried:</p><details><summary>Details</summary><p>/path "), "{long}");
+        let long = problem(format!("Tried:\n{}\n\nUse `so`.", "/path ".repeat(75))).to_string();
+        assert!(
+            long.ends_with("/path</p></details><p>Use <code>so</code>.</p>"),
+            "what to do is seen: {long}"
+        );
+        assert_eq!(problem("So.\n\nUse this.").to_string(), "<p>So.</p><p>Use this.</p>");
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod places;
 mod plain;
 mod quake_map;
 mod reference;
+mod rows;
 mod site;
 mod slow;
 mod story;

@@ -233,7 +233,9 @@ async fn a_scan_that_finds_nothing_folds_what_it_tried_and_name_and_price_are_as
     let result = after.split("</div>").next().unwrap_or_default();
     let (said, folded) = result.split_once("<details><summary>").context("nothing is folded")?;
     ensure!(said.contains("was found at") && !said.contains("/openapi.json"), "{said}");
+    let (folded, next) = folded.split_once("</details>").context("it has no end")?;
     ensure!(folded.contains("/openapi.json"), "{folded}");
+    ensure!(next.contains("Give the description") && next.contains("farthing api add FILE"), "{next}");
 
     let text = document("Once", "http://127.0.0.1:9", &["/ok"]).to_string();
     let draft = begin(&mut browser, &text, "0.1").await?;

@@ -77,13 +77,35 @@ async fn a_new_node_is_led_from_step_to_step_and_one_that_was_used_is_not() -> R
     // What is done is seen from the node, so a restart changes nothing.
     node.restart(&mut browser).await?;
     says(&browser.get(WORDS).await?, &["Written down", "Continue"])?;
-    ensure!(!browser.get("/panel").await?.body.contains("Continue the set-up"), "the node is in use");
+    let home = browser.get("/panel").await?;
+    says(&home, &["You wrote down its 24 words."])?;
+    ensure!(!home.body.contains("Continue the set-up"), "the node is in use");
+    ensure!(!home.body.contains("Write down its 24 words"), "it is done: {home:?}");
 
     // Who only forgot the password is not led through it again.
     node.process.control().ask(endpoint::ResetConsole).await?;
     node.url = node.console().await?.origin().to_owned();
     let (_, next) = enter(&node).await?;
     ensure!(next == "/panel?welcome=1", "{next}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_mistake_the_focus_is_on_its_field_which_tells_the_mistake() -> Result<()> {
+    let node = Node::start().await?;
+    let code = node.console().await?.setup_code.context("no code")?;
+    let mut browser = node.browser()?;
+    for (code, repeated, id) in
+        [("AAAA-AAAA-AAAA", PASSWORD, "code"), (code.as_str(), "four other random words", "password")]
+    {
+        let fields = [("code", code), ("password", PASSWORD), ("repeated", repeated)];
+        let page = browser.post_and_follow("/panel/setup", &fields).await?;
+        says(&page, &["<p class=\"problem\" role=\"alert\" id=\"problem\">"])?;
+        let focused: Vec<&str> = page.body.split('<').filter(|tag| tag.contains(" autofocus>")).collect();
+        let expected = [format!(" id=\"{id}\""), "aria-describedby=\"problem ".to_owned()];
+        let [field] = focused[..] else { anyhow::bail!("{focused:?}") };
+        ensure!(expected.iter().all(|part| field.contains(part.as_str())), "{field}");
+    }
     Ok(())
 }
 

@@ -22,10 +22,30 @@ fn the_styles_name_the_font_by_its_address() {
     assert!(styles.contains(&format!("url(\"{}\")", font.name)) && !styles.contains(FONT));
 }
 
+#[test]
+fn styles_and_scripts_are_compressed_for_browsers_that_take_it_and_the_font_is_not() {
+    for asset in ASSETS.iter().filter(|asset| asset.content.len() > 1_000) {
+        let is_text = asset.content_type.starts_with("text/");
+        assert_eq!(asset.compressed.is_some(), is_text, "{}", asset.name);
+        if let Some(compressed) = &asset.compressed {
+            let content = miniz_oxide::inflate::decompress_to_vec_zlib(compressed).unwrap();
+            assert!(content == *asset.content, "{}", asset.name);
+        }
+    }
+    let takes = |named: &'static str| {
+        let headers = [(header::ACCEPT_ENCODING, http::HeaderValue::from_static(named))];
+        takes_compressed(&headers.into_iter().collect())
+    };
+    assert!(takes("gzip, deflate, br, zstd") && takes("deflate"));
+    assert!(!takes("gzip") && !takes("deflate;q=0") && !takes_compressed(&HeaderMap::new()));
+}
+
 const TOKENS: &str = include_str!("../../assets/tokens.css");
 /// The other files of styles.
-const STYLES: [(&str, &str); 3] = [
+const STYLES: [(&str, &str); 5] = [
+    ("charts.css", include_str!("../../assets/charts.css")),
     ("console.css", include_str!("../../assets/console.css")),
+    ("guest.css", include_str!("../../assets/guest.css")),
     ("operations.css", include_str!("../../assets/operations.css")),
     ("answer.css", include_str!("../../assets/answer.css")),
 ];

@@ -113,7 +113,7 @@ fn row(channel: &Channel) -> ChannelRow {
     ChannelRow {
         short: format!("{}…", id.chars().take(10).collect::<String>()),
         id,
-        role: if is_payer { "I buy" } else { "I sell" },
+        role: if is_payer { "I buy from" } else { "I sell to" },
         peer: channel.peer.to_string(),
         peer_short: show::short(channel.peer.0),
         state: crate::texts::capital(&channel.state_in_words()),

@@ -6,6 +6,7 @@ use farthing_control::{
     endpoint,
     types::{Activity, Api, Figures, Reach, ReachState, WalletBackup},
 };
+use farthing_os::clock;
 use serde::Deserialize;
 
 use crate::{
@@ -120,9 +121,7 @@ fn steps(
         HomeStep {
             done: backup.written_down_secs.is_some() || backup.newest_backup_secs.is_some(),
             title: "Back up the wallet",
-            detail: "Write down its 24 words, or create a backup file that only your passphrase opens. Without a backup, you \
-                     lose the money if you lose the disk. You can also restore an earlier node there."
-                .to_owned(),
+            detail: backed_up(backup),
             link: Some(("Back up or restore", "/panel/settings/backup")),
         },
         HomeStep {
@@ -159,4 +158,19 @@ fn steps(
         });
     }
     steps
+}
+
+/// The backups that there are, or what to do.
+fn backed_up(backup: &WalletBackup) -> String {
+    let written = backup.written_down_secs.map(|_| "You wrote down its 24 words.".to_owned());
+    let newest = backup
+        .newest_backup_secs
+        .map(|secs| format!("The newest backup file was created {}.", show::ago(secs, clock::now_secs())));
+    let there: Vec<String> = written.into_iter().chain(newest).collect();
+    if there.is_empty() {
+        return "Write down its 24 words, or create a backup file that only your passphrase opens. Without a backup, you \
+                lose the money if you lose the disk. You can also restore an earlier node there."
+            .to_owned();
+    }
+    there.join(" ")
 }

@@ -174,14 +174,15 @@ pub(super) fn mendable<T>(outcome: Result<T, ControlError>) -> Result<Result<T, 
 /// The words before a next step that the pages say themselves.
 const UNDONE: [&str; 2] = ["Nothing was published.", "Nothing was changed."];
 
-/// The mistake and, in the same line, the step to take next. A list of several lines stays as it is.
+/// The mistake and the step to take next: in the same line, or below a list, which pages fold.
 fn with_step(detail: &str, next: &str) -> String {
     let detail = texts::sentence(&show::visible_lines(detail));
     let next = UNDONE.iter().find_map(|undone| next.strip_prefix(*undone)).unwrap_or(next).trim();
-    if next.is_empty() || detail.contains('\n') {
+    if next.is_empty() {
         return detail;
     }
-    format!("{detail} {}", texts::sentence(&show::visible(next)))
+    let between = if detail.contains('\n') { "\n\n" } else { " " };
+    format!("{detail}{between}{}", texts::sentence(&show::visible(next)))
 }
 
 /// Tells the node what a form asks for, where that could be read; the inner error is the owner's to mend.
@@ -239,11 +240,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_next_step_stands_behind_one_line_and_before_no_list() {
+    fn the_next_step_stands_behind_one_line_and_below_a_list() {
         let both = "No connection. Check the address.";
         assert_eq!(with_step("no connection", "check the address"), both);
         assert_eq!(with_step("no connection", "Nothing was changed. Check the address."), both);
-        assert_eq!(with_step("tried:\n  /a", "check the address"), "Tried:\n  /a.");
+        assert_eq!(with_step("tried:\n  /a", "check the address"), "Tried:\n  /a.\n\nCheck the address.");
         for nothing in ["", "Nothing was published."] {
             assert_eq!(with_step("no connection", nothing), "No connection.");
         }

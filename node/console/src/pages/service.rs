@@ -131,7 +131,7 @@ crate::texts::words! {
     pub(super) enum Part(name.0: &'static str, title.1: &'static str) {
         Overview = "overview", "Overview";
         Reference = "reference", "Reference";
-        Samples = "samples", "Sample data";
+        Samples = "samples", "Samples";
         Sandbox = "sandbox", "Sandbox";
         Sdk = "sdk", "SDK";
         Versions = "versions", "Versions";

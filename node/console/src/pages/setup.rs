@@ -22,7 +22,9 @@ use http::HeaderMap;
 use serde::Deserialize;
 
 use crate::{
-    ConsoleState, address_or_here,
+    ConsoleState,
+    access::Refused,
+    address_or_here,
     door::{Again, SharedName},
     form::GuestForm,
     guard::cookie,
@@ -121,9 +123,9 @@ pub(super) async fn set_up(
     let SetupFields { code, password, repeated } = fields;
     let outcome = if password == repeated {
         let from = address_or_here(from);
-        panel.access().set_up(&code, SecretText::new(password), from).await.map_err(|error| error.to_string())
+        panel.access().set_up(&code, SecretText::new(password), from).await.map_err(mistake)
     } else {
-        Err("The two passwords differ. Type the same one twice.".to_owned())
+        Err(Mistake::of_password("The two passwords differ. Type the same one twice."))
     };
     match outcome {
         Ok(begun) => {
@@ -131,12 +133,19 @@ pub(super) async fn set_up(
             let next = if is_new { SetupStep::Words.path() } else { "/panel?welcome=1" };
             entered(&begun, next, shared)
         }
-        Err(problem) => {
+        Err(mistake) => {
             // At the shared name every other page leads away from it.
             let is_shared = shared.is_some_and(|Extension(SharedName(shared))| shared);
             let place = if is_shared { "/panel/stay" } else { SetupStep::Access.path() };
-            lead_to(&panel, place, None, SetupAnswer::Mistake(Mistake { code, ..Mistake::new(problem) }))
+            lead_to(&panel, place, None, SetupAnswer::Mistake(Mistake { code, ..mistake }))
         }
+    }
+}
+
+fn mistake(refused: Refused) -> Mistake {
+    match refused {
+        Refused::Unfit(unfit) => Mistake::of_password(unfit.to_string()),
+        other => Mistake::new(other.to_string()),
     }
 }
 

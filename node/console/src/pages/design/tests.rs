@@ -6,8 +6,10 @@ use serde_json::json;
 
 use super::*;
 
-const STYLES: [&str; 3] = [
+const STYLES: [&str; 5] = [
+    include_str!("../../../assets/charts.css"),
     include_str!("../../../assets/console.css"),
+    include_str!("../../../assets/guest.css"),
     include_str!("../../../assets/operations.css"),
     include_str!("../../../assets/answer.css"),
 ];
@@ -17,11 +19,12 @@ const AROUND: [&str; 2] =
 /// A page may have 60 KB. The frame needs some, and alerts of the node.
 const EXAMPLES_BYTES_MAX: usize = 48 * 1024;
 /// Classes without an example: they place parts on pages of one kind, whose own pictures show them.
-const LAYOUTS: [&str; 30] = [
+const LAYOUTS: [&str; 31] = [
     "advice",
     "beside",
     "choices",
     "deposit",
+    "entries",
     "facts",
     "file",
     "files",

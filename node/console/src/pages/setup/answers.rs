@@ -40,6 +40,8 @@ pub(in crate::pages) struct Mistake {
     pub(in crate::pages) problem: String,
     /// The setup code, as it was typed.
     pub(in crate::pages) code: String,
+    /// The password has to be typed again, and not the code.
+    pub(in crate::pages) is_of_password: bool,
     /// Numbers of words that are asked for again.
     pub(in crate::pages) asked: Vec<usize>,
 }
@@ -49,6 +51,10 @@ farthing_os::hidden!(SetupAnswer, Mistake);
 impl Mistake {
     pub(in crate::pages) fn new(problem: impl Into<String>) -> Self {
         Self { problem: problem.into(), ..Self::default() }
+    }
+
+    pub(in crate::pages) fn of_password(problem: impl Into<String>) -> Self {
+        Self { is_of_password: true, ..Self::new(problem) }
     }
 }
 
