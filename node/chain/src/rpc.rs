@@ -86,7 +86,7 @@ pub(crate) struct Rpc {
     endpoints: Vec<Endpoint>,
     /// Index of the endpoint that answered last.
     preferred: AtomicUsize,
-    /// How far behind it in the list the endpoint is that is asked for events: some answer everything else.
+    /// The distance from it, in the list, to the endpoint that is asked for events: some answer everything else.
     events_from: AtomicUsize,
     chain_id: u64,
     timeout: Duration,

@@ -61,7 +61,7 @@ pub(super) struct Finder {
     /// Blocks in one query, as many as the endpoints take.
     range_blocks: u64,
     reorganisations: u64,
-    /// How often the last hour was read again.
+    /// The number of times that the last hour was read again.
     again: usize,
 }
 
