@@ -18,6 +18,20 @@ impl Payer {
         }
     }
 
+    /// Waits until the owner, which has just started, has read the channel from the chain: until then it knows what its ledger has
+    /// of it, and refuses calls on it as on an unknown one.
+    async fn until_read(&self) -> Result<()> {
+        self.until_known(self.config, cost(10)).await?;
+        let promises_nothing = self.request("promises nothing", Usdc::ZERO);
+        eventually("the owner has read the channel", async || {
+            match self.send(promises_nothing.clone()).await? {
+                Reply::Refused(refusal) => Ok(refusal.code != RefusalCode::UnknownChannel),
+                other => bail!("{other:?}"),
+            }
+        })
+        .await
+    }
+
     /// Brings a signed close to the chain at this payer's cost.
     async fn bring(&self, config: ChannelConfig, close: SignedClose) -> Result<()> {
         let SignedClose { consent, signature } = close;
@@ -55,7 +69,7 @@ async fn a_thousand_free_requests_to_close_cost_the_owner_no_gas() -> Result<()>
     // What was signed away is not served, over a power cut too.
     payer.refused("signed away", payer.request("late", PRICE), RefusalCode::ChannelClosing).await?;
     world.owner.restart_until_ready(Vec::new()).await?;
-    payer.until_known(payer.config, cost(10)).await?;
+    payer.until_read().await?;
     payer.refused("after a restart", payer.request("later", PRICE), RefusalCode::ChannelClosing).await?;
     payer.bring(payer.config, closes[0]).await?;
     assert_eq!(world.chain.usdc_of(payer.key.address()).await?, FUNDS, "all of it is back");
@@ -80,14 +94,14 @@ async fn an_owner_that_dies_before_it_signs_a_close_serves_nothing_on_what_it_gi
     let payer = Payer::join(&world, 0x68, cost(10)).await?;
     world.owner.restart(vec![("FARTHING_KILL_AT".to_owned(), "owner.after_sign_away".to_owned())]).await?;
     world.owner.wait_until_ready().await?;
-    payer.until_known(payer.config, cost(10)).await?;
+    payer.until_read().await?;
     payer.served(payer.request("paid", PRICE)).await?;
     tokio::select! {
         ended = world.owner.wait_until_ended() => ended?,
         close = payer.ask_to_close(payer.channel) => bail!("the owner lives: {close:?}"),
     }
     world.owner.restart_until_ready(Vec::new()).await?;
-    payer.until_known(payer.config, cost(10)).await?;
+    payer.until_read().await?;
     payer.refused("signed away", payer.request("late", cost(2)), RefusalCode::ChannelClosing).await?;
     let close = payer.ask_to_close(payer.channel).await?.context("it gives another answer now")?;
     payer.bring(payer.config, close).await?;
