@@ -20,7 +20,7 @@ impl Payer {
 
     /// Waits until the owner, which has just started, has read the channel from the chain: until then it knows what its ledger has
     /// of it, and refuses calls on it as on an unknown one.
-    async fn until_read(&self) -> Result<()> {
+    pub(super) async fn until_read(&self) -> Result<()> {
         self.until_known(self.config, cost(10)).await?;
         let promises_nothing = self.request("promises nothing", Usdc::ZERO);
         eventually("the owner has read the channel", async || {

@@ -153,7 +153,7 @@ async fn claims_while_events_are(instead: Instead) -> Result<()> {
     let payer = Payer::join(&world, 0x5f, cost(10)).await?;
     let endpoint = endpoint_with(world.chain.rpc_url(), instead).await?;
     world.owner.restart_until_ready(vec![("FARTHING_CHAIN__RPC_URLS".to_owned(), endpoint)]).await?;
-    payer.until_known(payer.config, cost(10)).await?;
+    payer.until_read().await?;
     for calls in 1..=3 {
         payer.served(payer.request(&format!("{calls}"), cost(calls))).await?;
         eventually("it is claimed", async || {

@@ -130,7 +130,7 @@ async fn an_owner_that_the_token_blocks_is_told_and_takes_on_no_more_until_it_is
     world.owner.restart_until_ready(Vec::new()).await?;
     eventually("the owner knows it again", async || has_alert(&world, "claim-refused").await).await?;
     // The channel that it owes nothing is read from the chain again.
-    other.until_known(other.config, cost(10)).await?;
+    other.until_read().await?;
     other.refused("after a restart", other.request("after", cost(1)), RefusalCode::OwnerCannotClaim).await?;
 
     tell_the_token(&world, "unBlacklist").await?;
