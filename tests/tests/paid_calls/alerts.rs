@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use anyhow::{Context, Result, ensure};
 use axum::{Router, extract::State, routing::post};
-use farthing_control::endpoint;
+use farthing_control::{endpoint, types::Alert};
 use farthing_tests::{
     calls::{cost, expect_served},
     command::farthing,
@@ -58,13 +58,20 @@ async fn hear(State(heard): State<Heard>, headers: HeaderMap, body: String) -> S
 async fn an_alert_is_listed_with_its_cause_and_the_webhook_is_told_when_it_comes_and_goes() -> Result<()> {
     let world = World::start().await?;
     let consumer = &world.consumer;
-    let kinds = async || -> Result<Vec<&'static str>> {
-        let alerts = consumer.control().ask(endpoint::Alerts).await?;
-        ensure!(alerts.iter().all(|alert| !alert.cause.is_empty() && !alert.action.is_empty()), "{alerts:?}");
-        Ok(alerts.into_iter().map(|alert| alert.kind.name()).collect())
+    // On a busy machine an alert about the chain or the network may come and go beside those that are made here.
+    let listed = async |kinds: &[&str]| {
+        let mut seen = Vec::new();
+        let all = eventually("these alerts alone are listed", async || {
+            seen = consumer.control().ask(endpoint::Alerts).await?;
+            let explained = |alert: &Alert| !alert.cause.is_empty() && !alert.action.is_empty();
+            ensure!(seen.iter().all(explained), "{seen:?}");
+            Ok(seen.iter().map(|alert| alert.kind.name()).eq(kinds.iter().copied()))
+        })
+        .await;
+        all.with_context(|| format!("expected {kinds:?}, and these are listed: {seen:?}"))
     };
     expect_served(&world.get("/ok").await?)?;
-    eventually("all is well", async || Ok(kinds().await?.is_empty())).await?;
+    listed(&[]).await?;
 
     let heard = Heard::default();
     let webhook = heard.listen().await?;
@@ -80,10 +87,10 @@ async fn an_alert_is_listed_with_its_cause_and_the_webhook_is_told_when_it_comes
     // The first message is not taken, and comes again with what holds by then.
     *heard.refuses.lock() = true;
     farthing(consumer, &["spending", "stop"]).await?.ends_with(0)?;
-    assert_eq!(kinds().await?, ["spending-stopped"]);
+    listed(&["spending-stopped"]).await?;
     eventually("the webhook refuses", async || Ok(*heard.refused.lock() > 0)).await?;
     farthing(consumer, &["alert", "set", "--usdc-below", "1000"]).await?.ends_with(0)?;
-    assert_eq!(kinds().await?, ["spending-stopped", "usdc-low"]);
+    listed(&["spending-stopped", "usdc-low"]).await?;
     *heard.refuses.lock() = false;
     eventually("both are told", async || {
         Ok(heard.has("raised", "spending-stopped") && heard.has("raised", "usdc-low"))
@@ -95,11 +102,12 @@ async fn an_alert_is_listed_with_its_cause_and_the_webhook_is_told_when_it_comes
         Ok(heard.has("cleared", "spending-stopped") && heard.has("cleared", "usdc-low"))
     })
     .await?;
-    let last = heard.told.lock().last().cloned().context("nothing was told")?;
-    assert_eq!(
-        (&last["alerts"], &last["wallet"]),
-        (&serde_json::json!([]), &world.consumer_wallet.to_string().into())
-    );
+    eventually("the last message says that all is well", async || {
+        let last = heard.told.lock().last().cloned().context("nothing was told")?;
+        ensure!(last["wallet"] == world.consumer_wallet.to_string(), "{last}");
+        Ok(last["alerts"] == serde_json::json!([]))
+    })
+    .await?;
     ensure!(!consumer.log().contains("very-secret-token"), "the log shows the webhook's address");
 
     for wrong in ["http://169.254.169.254/x", "ftp://example.org/x", "https://a:b@example.org/"] {
