@@ -11,7 +11,7 @@ use std::{
     collections::{BTreeMap, HashSet},
     ops::Deref,
     sync::Arc,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -29,6 +29,7 @@ use farthing_shared::{
 };
 use farthing_wallet::Signer;
 use parking_lot::{Mutex, MutexGuard};
+use tokio::time::Instant;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub mod accounts;

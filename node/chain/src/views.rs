@@ -4,11 +4,11 @@ use std::{
     collections::HashMap,
     ops::RangeInclusive,
     sync::Arc,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use farthing_protocol::{Address, ChannelConfig, ChannelId, Usdc};
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant};
 
 use crate::{reader::Balances, spec::ChainKind};
 

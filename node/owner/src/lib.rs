@@ -8,10 +8,7 @@
 //! Invariants: O1–O6. [`upstream`] is asked only with a [`Permit`](upstream::Permit), and an [`answer`] of the service is made only of
 //! what the ledger recorded, so an unpaid call cannot be served and an unrecorded one cannot be answered.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use farthing_chain::ChainHandle;
@@ -29,7 +26,10 @@ use farthing_shared::{
     refused::{RefusedCall, RefusedCalls},
 };
 use farthing_wallet::Signer;
-use tokio::{sync::mpsc, time::MissedTickBehavior};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, MissedTickBehavior},
+};
 use tokio_util::task::TaskTracker;
 
 pub mod admit;

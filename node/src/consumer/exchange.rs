@@ -6,7 +6,7 @@
 //!
 //! Invariant C4: a call that may be charged is never ended as free.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use farthing_network::{CallFailure, CallTiming, Interrupted, NotStarted};
@@ -17,6 +17,7 @@ use farthing_protocol::{
     channel::Receipt,
     resolution::{Copies, End, Heard, OwnerAnswer, Step},
 };
+use tokio::time::Instant;
 
 use super::{Consumer, LastKnown, NoAnswer, NotTold, accounts::Attempt};
 

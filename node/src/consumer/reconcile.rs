@@ -6,16 +6,12 @@
 //! that was on its way when this node died may arrive after the first question, so the last one is asked later.
 //! The owner proves its figure with this node's own signature, so it gains nothing that it did not hold.
 
-use std::{
-    collections::HashMap,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use farthing_os::clock;
 use farthing_protocol::{Address, ChannelId, call::ChannelSync, limits, resolution::COPY_LIFETIME};
 use parking_lot::Mutex;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::{
     BooksError, Consumer, Unseen,

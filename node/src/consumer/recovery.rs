@@ -4,7 +4,7 @@
 //! connection or a crash is asked for until the owner answers: charged with a receipt, or never served
 //! (invariant C4). One on a channel of another contract or chain than the settings name waits until they are set back.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use farthing_ledger::{LedgerError, Promise, Purchase};
 use farthing_os::clock;
@@ -12,6 +12,7 @@ use farthing_protocol::{
     Address, CallId, ChannelId, Refusal, RefusalCode, Usdc, limits,
     resolution::{Copies, End},
 };
+use tokio::time::Instant;
 
 use crate::secret::file::DEFAULT_SECRET;
 

@@ -5,6 +5,7 @@
 //! (`source.rs`). A failure lists every breach with its file and what to do, so that one run is enough.
 
 mod adapters;
+mod clocks;
 mod links;
 mod modules;
 mod mutants;

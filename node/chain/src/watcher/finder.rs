@@ -12,12 +12,12 @@
 use std::{
     collections::BTreeMap,
     sync::Arc,
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, SystemTime},
 };
 
 use alloy::{primitives::B256, sol_types::SolEvent as _};
 use farthing_protocol::{Address, ChannelConfig, ChannelId};
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time::Instant};
 
 use crate::{
     backoff::Backoff,

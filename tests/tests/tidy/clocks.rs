@@ -1,0 +1,21 @@
+//! Time comes from clocks that a test can hold.
+
+use crate::{
+    Breaches,
+    source::{repository, source_files},
+};
+
+/// The code that decides by time. In a paused runtime of tokio its hours pass at once, in the same way each time.
+const DECIDING: [&str; 5] =
+    ["node/src", "node/chain/src", "node/discovery/src", "node/owner/src", "node/shared/src"];
+
+#[test]
+fn what_decides_by_time_reads_the_clock_that_a_test_can_pause() {
+    let mut breaches = Breaches::default();
+    for file in DECIDING.iter().flat_map(|folder| source_files(&repository().join(folder))) {
+        if file.paths_in("std").iter().any(|path| path.join("::").starts_with("time::Instant")) {
+            breaches.add(&file.path, "uses std::time::Instant; use tokio::time::Instant");
+        }
+    }
+    breaches.none();
+}
