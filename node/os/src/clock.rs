@@ -1,16 +1,6 @@
 //! The wall clock, read in one place.
 
-use std::{
-    sync::LazyLock,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
-};
-
-static FIRST_LOOK: LazyLock<Instant> = LazyLock::new(Instant::now);
-
-/// Time on a clock that nobody sets, for differences within one run of the program.
-pub fn uptime() -> Duration {
-    FIRST_LOOK.elapsed()
-}
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Whole microseconds of a duration.
 pub fn micros(duration: Duration) -> u64 {
