@@ -7,10 +7,7 @@
 //!
 //! Nothing here fails for good: an unreachable chain is tried again after a growing, jittered delay.
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::{sync::Arc, time::Duration};
 
 use farthing_protocol::{Address, ChannelConfig, ChannelId};
 use tokio::{
@@ -162,7 +159,7 @@ impl Watcher {
                 Interrupted::Unreachable(reason) => {
                     tracing::warn!(chain = self.reader.spec.name, reason, "the chain is unreachable");
                     self.reader.rpc.turn_to_next();
-                    self.views.set_status(ChainStatus::Unreachable { since: SystemTime::now(), reason });
+                    self.views.set_status(ChainStatus::Unreachable { reason });
                 }
                 Interrupted::Refused(reason) => {
                     tracing::error!(chain = self.reader.spec.name, reason, "the chain cannot be used");

@@ -9,6 +9,9 @@ use crate::{
 const DECIDING: [&str; 5] =
     ["node/src", "node/chain/src", "node/discovery/src", "node/owner/src", "node/shared/src"];
 
+/// The only file of the node that asks the machine for the time.
+const WALL_CLOCK: &str = "node/os/src/clock.rs";
+
 #[test]
 fn what_decides_by_time_reads_the_clock_that_a_test_can_pause() {
     let mut breaches = Breaches::default();
@@ -18,4 +21,12 @@ fn what_decides_by_time_reads_the_clock_that_a_test_can_pause() {
         }
     }
     breaches.none();
+}
+
+#[test]
+fn the_wall_clock_is_read_in_one_place() {
+    let files = source_files(&repository().join("node"));
+    let readers = files.iter().filter(|file| file.has_text("SystemTime::now"));
+    let readers: Vec<&str> = readers.map(|file| file.path.as_str()).collect();
+    assert_eq!(readers, [WALL_CLOCK], "ask {WALL_CLOCK} for the time instead");
 }
