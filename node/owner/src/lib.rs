@@ -23,6 +23,7 @@ use farthing_protocol::{
 };
 use farthing_shared::{
     call_ends::{BegunCall, CallEnds},
+    disk::aside,
     refused::{RefusedCall, RefusedCalls},
 };
 use farthing_wallet::Signer;
@@ -175,8 +176,9 @@ impl Owner {
                 CallMessage::Calls(asked) => match self.0.told.count((peer, is_partner), Told::Calls) {
                     Ok(()) => {
                         let (ledger, book) = (self.0.ledger.clone(), self.0.book.clone());
-                        self.0.tasks.spawn_blocking(move || {
-                            reply.send(told::page(&ledger, &book, peer, asked), Bytes::new());
+                        self.0.tasks.spawn(async move {
+                            let page = aside(move || told::page(&ledger, &book, peer, asked)).await;
+                            reply.send(page, Bytes::new());
                         });
                     }
                     Err(refusal) => drop(reply.send(CallReply::Refused(refusal), Bytes::new())),

@@ -19,6 +19,7 @@ use farthing_bridge::promised;
 use farthing_discovery::{Asker, CallPlan, KnownService};
 use farthing_ledger::{Promise, Purchase};
 use farthing_protocol::{CallRequest, CallResponse, Outcome, Receipt, ServiceId, call::Method, limits};
+use farthing_shared::disk::start_aside;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{
@@ -264,7 +265,7 @@ impl ChargedAnswer {
         if self.body.len() < BESIDE_BYTES_MIN {
             return self.judge(&service);
         }
-        tokio::task::spawn_blocking(move || self.judge(&service)).await.unwrap_or_default()
+        start_aside(move || self.judge(&service)).await.unwrap_or_default()
     }
 
     fn judge(&self, service: &KnownService) -> Option<String> {

@@ -1,4 +1,4 @@
-//! Time comes from clocks that a test can hold.
+//! Time, and work beside the tasks, come from places that a test can hold.
 
 use crate::{
     Breaches,
@@ -29,4 +29,14 @@ fn the_wall_clock_is_read_in_one_place() {
     let readers = files.iter().filter(|file| file.has_text("SystemTime::now"));
     let readers: Vec<&str> = readers.map(|file| file.path.as_str()).collect();
     assert_eq!(readers, [WALL_CLOCK], "ask {WALL_CLOCK} for the time instead");
+}
+
+/// The only file of what decides that gives work to a thread which may wait.
+const ASIDE: &str = "node/shared/src/disk.rs";
+
+#[test]
+fn work_beside_the_tasks_is_started_in_one_place() {
+    let files = DECIDING.iter().flat_map(|folder| source_files(&repository().join(folder)));
+    let starting = files.filter(|file| file.has_text("spawn_blocking")).map(|file| file.path);
+    assert_eq!(starting.collect::<Vec<_>>(), [ASIDE], "start it by farthing_shared::disk::start_aside");
 }
