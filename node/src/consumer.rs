@@ -11,7 +11,7 @@ use std::{
     collections::{BTreeMap, HashSet},
     ops::Deref,
     sync::Arc,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -29,6 +29,7 @@ use farthing_shared::{
 };
 use farthing_wallet::Signer;
 use parking_lot::{Mutex, MutexGuard};
+use tokio::time::Instant;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub mod accounts;
@@ -192,6 +193,7 @@ pub struct Consumer(Arc<ConsumerInner>);
 #[derive(Debug)]
 struct ConsumerInner {
     parts: ConsumerParts,
+    started: Instant,
     accounts: Arc<Accounts>,
     prices: Prices,
     shares: Arc<Shares>,
@@ -242,6 +244,7 @@ impl Consumer {
         let (places, turns, books, healing, accused, looking_again) = Default::default();
         let inner = ConsumerInner {
             parts,
+            started: Instant::now(),
             accounts,
             prices,
             shares,
@@ -316,7 +319,7 @@ impl Consumer {
             Earlier::Open(promise) => self.finish(order, *promise, deadline, turn).await,
             Earlier::Nothing => self.first(order, deadline, turn).await,
             Earlier::InDoubt => {
-                turn.doubt(clock::uptime());
+                turn.doubt(self.uptime());
                 self.first(order, deadline, turn).await
             }
         }?;
@@ -324,6 +327,11 @@ impl Consumer {
             self.0.catalog.completed(service).await;
         }
         Ok(bought)
+    }
+
+    /// Time since this run began, in which the ages of copies are counted.
+    fn uptime(&self) -> Duration {
+        self.0.started.elapsed()
     }
 
     fn may_buy(&self) -> Result<(), BuyError> {

@@ -11,7 +11,7 @@ use farthing_discovery::{Catalog, News};
 use farthing_network::Inbound;
 use farthing_os::{clock, lock::DataFolder};
 use farthing_owner::{Owner, previews::Previews};
-use farthing_shared::disk::aside;
+use farthing_shared::disk::{aside, start_aside};
 use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -61,7 +61,7 @@ impl Node {
     pub async fn start(config: Config, locked: LockedHome) -> anyhow::Result<Self> {
         let home = {
             let config = config.clone();
-            tokio::task::spawn_blocking(move || Home::open(&config, locked)).await??
+            start_aside(move || Home::open(&config, locked)).await??
         };
         let Home { lock, opened, ledger, secret_file, secrets } = home;
         let secrets = Arc::new(Secrets::new(secret_file, secrets, used_before(&ledger)?));

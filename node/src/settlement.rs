@@ -6,10 +6,7 @@
 //! apart from that asks owners to close what is unused. What to claim is decided in [`worth`].
 //! [`contract`] holds the books against the contract, for an audit.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use farthing_chain::{ChainError, ChainHandle, TxReport};
 use farthing_control::counted;
@@ -18,7 +15,10 @@ use farthing_network::NetworkHandle;
 use farthing_owner::{book::Book, terms::Terms};
 use farthing_protocol::{Address, ChannelId, Usdc};
 use farthing_wallet::{PolicyError, Signer};
-use tokio::sync::{mpsc, oneshot};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::consumer::{accounts::Accounts, channels::PayerChannels, funding::Funding};

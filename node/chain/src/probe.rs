@@ -1,6 +1,8 @@
 //! Probes an endpoint before it is put into the settings.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::{
     reader::Reader,

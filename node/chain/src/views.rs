@@ -1,14 +1,10 @@
 //! Views that the rest of the node reads from memory: status, head, channels, balances, fees.
 
-use std::{
-    collections::HashMap,
-    ops::RangeInclusive,
-    sync::Arc,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
-};
+use std::{collections::HashMap, ops::RangeInclusive, sync::Arc, time::Duration};
 
+use farthing_os::clock;
 use farthing_protocol::{Address, ChannelConfig, ChannelId, Usdc};
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant};
 
 use crate::{reader::Balances, spec::ChainKind};
 
@@ -23,7 +19,7 @@ pub enum ChainStatus {
     /// [`crate::ChainHandle::deploy_contract`] does.
     ContractMissing { contract: Address },
     /// No endpoint answers. The connection is tried again by itself.
-    Unreachable { since: SystemTime, reason: String },
+    Unreachable { reason: String },
     /// The chain is not the one it should be; nothing is signed for it. Checked again now and then.
     Refused { reason: String },
 }
@@ -51,8 +47,7 @@ impl Head {
     /// endpoint stuck in the past does not pass for a quiet chain; a local chain may rest, and a poll that finds the
     /// same head is enough.
     pub fn age(&self) -> Duration {
-        let now_secs = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        self.age_at(Instant::now(), now_secs)
+        self.age_at(Instant::now(), clock::now_secs())
     }
 
     fn age_at(&self, now: Instant, now_secs: u64) -> Duration {
@@ -117,7 +112,7 @@ pub struct LogsView {
 /// Since when and why events cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogsFailing {
-    pub since: SystemTime,
+    pub since: Instant,
     pub reason: String,
 }
 
@@ -202,7 +197,7 @@ impl Views {
         }
     }
 
-    /// Tells the status if it changed; the time since which a chain is unreachable stays.
+    /// Tells the status if it changed; the first reason why a chain is unreachable stays.
     pub(crate) fn set_status(&self, status: ChainStatus) {
         self.status.send_if_modified(|current| match (&*current, &status) {
             (ChainStatus::Unreachable { .. }, ChainStatus::Unreachable { .. }) => false,

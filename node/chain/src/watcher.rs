@@ -7,13 +7,13 @@
 //!
 //! Nothing here fails for good: an unreachable chain is tried again after a growing, jittered delay.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant, SystemTime},
-};
+use std::{sync::Arc, time::Duration};
 
 use farthing_protocol::{Address, ChannelConfig, ChannelId};
-use tokio::sync::{mpsc, oneshot};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -159,7 +159,7 @@ impl Watcher {
                 Interrupted::Unreachable(reason) => {
                     tracing::warn!(chain = self.reader.spec.name, reason, "the chain is unreachable");
                     self.reader.rpc.turn_to_next();
-                    self.views.set_status(ChainStatus::Unreachable { since: SystemTime::now(), reason });
+                    self.views.set_status(ChainStatus::Unreachable { reason });
                 }
                 Interrupted::Refused(reason) => {
                     tracing::error!(chain = self.reader.spec.name, reason, "the chain cannot be used");
@@ -187,12 +187,12 @@ impl Watcher {
         let poll_interval = Duration::from_millis(self.reader.spec.poll_interval_ms);
         self.scope = Scope::All;
         let mut waiting: Vec<oneshot::Sender<()>> = Vec::new();
-        let mut due_at = tokio::time::Instant::now();
+        let mut due_at = Instant::now();
         loop {
             // Strangers cause events. What they name is looked at without delay once in each interval, and no more often.
-            let is_prompt = tokio::time::Instant::now() < due_at;
+            let is_prompt = Instant::now() < due_at;
             if !is_prompt {
-                due_at = tokio::time::Instant::now() + poll_interval;
+                due_at = Instant::now() + poll_interval;
             }
             match self.poll().await {
                 Ok(()) => backoff.reset(),
@@ -226,7 +226,7 @@ impl Watcher {
     async fn await_first_events(&mut self) {
         let mut logs = self.views.logs.subscribe();
         let moment = Duration::from_millis(self.reader.spec.request_timeout_ms);
-        let until = tokio::time::Instant::now() + moment;
+        let until = Instant::now() + moment;
         // What a liar names without end is read, and forgotten, like that of any other poll.
         while !logs.borrow_and_update().tried && self.channels.candidates() < CANDIDATES_MAX {
             tokio::select! {
@@ -380,7 +380,7 @@ impl Watcher {
 
     /// Waits before the next attempt. Whoever asks for a refresh meanwhile is told at once.
     async fn wait_out(&mut self, delay: Duration) {
-        let until = tokio::time::Instant::now() + delay;
+        let until = Instant::now() + delay;
         loop {
             tokio::select! {
                 () = tokio::time::sleep_until(until) => return,

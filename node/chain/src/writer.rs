@@ -9,14 +9,14 @@
 //!
 //! Invariant: no bytes signed here leave the process before the journal holds them.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use farthing_protocol::{Address, ChannelId, Domain, SecretKey};
 use parking_lot::Mutex;
-use tokio::sync::{mpsc, oneshot};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{

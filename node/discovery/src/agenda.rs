@@ -8,10 +8,11 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, SystemTime},
 };
 
 use farthing_protocol::Address;
+use tokio::time::Instant;
 
 /// The average time after which a random neighbour is asked.
 const REGULARLY: Duration = Duration::from_secs(300);

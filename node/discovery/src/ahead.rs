@@ -6,14 +6,11 @@
 //!
 //! Invariant: a listing makes no node dial anybody.
 
-use std::{
-    collections::HashMap,
-    time::{Duration, Instant},
-};
+use std::{collections::HashMap, time::Duration};
 
 use farthing_os::clock;
 use farthing_protocol::{Address, Hash, ServiceId, listing::Pin};
-use tokio::{sync::broadcast, task::JoinSet};
+use tokio::{sync::broadcast, task::JoinSet, time::Instant};
 
 use super::{Catalog, CatalogError, content::pin_of};
 
@@ -58,7 +55,7 @@ impl Catalog {
                     again.note(looked.ok().flatten(), Instant::now());
                     continue;
                 }
-                () = tokio::time::sleep_until(due.into()) => match again.take_due(Instant::now()) {
+                () = tokio::time::sleep_until(due) => match again.take_due(Instant::now()) {
                     Some(look) => look,
                     None => continue,
                 },

@@ -13,6 +13,7 @@ use farthing_protocol::{
     keccak256,
     listing::Pin,
 };
+use farthing_shared::disk::start_aside;
 
 use super::{
     ASK_TIMEOUT, Asker, Catalog, CatalogError, ContentError, KnownError, KnownService, Queuer,
@@ -121,7 +122,7 @@ impl Catalog {
         }
         let (store, kept) = (self.0.store.clone(), content.clone());
         // Not waited for: it is a cache.
-        tokio::task::spawn_blocking(move || {
+        start_aside(move || {
             if let Err(error) = store.put_blob(pin.hash, &kept) {
                 tracing::warn!(%error, "content could not be stored");
             }

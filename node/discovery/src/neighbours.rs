@@ -8,7 +8,7 @@
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use farthing_catalog as store;
@@ -21,7 +21,7 @@ use farthing_protocol::{
     sync::SyncMessage,
     wire,
 };
-use tokio::{sync::mpsc, task::JoinSet};
+use tokio::{sync::mpsc, task::JoinSet, time::Instant};
 
 use super::{
     Catalog, News,

@@ -1,15 +1,13 @@
 //! Newer versions of a service in use: looked for, brought by a refusal, asked of the owner.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use farthing_os::clock;
 use farthing_protocol::{
     Listing, ServiceId, Signed, Verified,
     info::{InfoRequest, InfoResponse},
 };
+use tokio::time::Instant;
 
 use super::{ASK_TIMEOUT, Asker, Catalog, CatalogError, KnownService, News, replaces};
 

@@ -10,13 +10,8 @@
 //! Invariant: nothing is shown that its owner did not sign, and who asks decides neither how many searches are answered at
 //! once nor how much is answered.
 
-use std::{
-    cmp::{Ordering, Reverse},
-    hash::RandomState,
-    num::NonZeroUsize,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::cmp::{Ordering, Reverse};
+use std::{hash::RandomState, num::NonZeroUsize, sync::Arc, time::Duration};
 
 use farthing_catalog::{self as store, Hit, Page, Query, Sort};
 use farthing_network::{IndexNode, InfoResponder};
@@ -27,10 +22,11 @@ use farthing_protocol::{
     limits,
     shards::Shards,
 };
-use farthing_shared::keyed_semaphore::SharedPlaces;
+use farthing_shared::{disk::start_aside, keyed_semaphore::SharedPlaces};
 use futures::{StreamExt, stream::FuturesUnordered};
 use lru::LruCache;
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use super::{
     Catalog, CatalogError,
@@ -254,7 +250,7 @@ impl Catalog {
         });
         let mut questions: FuturesUnordered<_> = questions.collect();
         let mut asked = AskedNodes { asked: questions.len(), ..AskedNodes::default() };
-        let until = tokio::time::Instant::now() + ANSWERED_WITHIN;
+        let until = Instant::now() + ANSWERED_WITHIN;
         let expected = if asked.asked > 0 { self.expected(search).await } else { Vec::new() };
         let mut answers = Vec::new();
         while answers.len() < ANSWERS_ENOUGH {
@@ -292,7 +288,7 @@ impl Catalog {
             let verified = listings.filter_map(|listing| catalog.accept(listing, node));
             verified.filter(|listing| listing.updated_secs <= latest_secs && fits(&search, listing)).collect()
         };
-        tokio::task::spawn_blocking(verifying).await.unwrap_or_default()
+        start_aside(verifying).await.unwrap_or_default()
     }
 
     /// Answers a search of `peer` in its turn, on a task of its own.

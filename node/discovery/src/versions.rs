@@ -8,6 +8,7 @@ use std::{
 use farthing_bridge::{changes::changes, description::Operation};
 use farthing_control::types::{Text, VersionNote};
 use farthing_protocol::{Listing, ServiceId, call::ChargePolicy, limits, plain::Line};
+use farthing_shared::disk::start_aside;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
@@ -183,7 +184,7 @@ impl SeenVersions {
             return;
         }
         let seen = self.clone();
-        let noted = tokio::task::spawn_blocking(move || {
+        let noted = start_aside(move || {
             let note = note_of(before.as_deref(), &after);
             seen.add(Text(after.listing().service), note, before.is_none());
         });

@@ -3,8 +3,7 @@
 //! A channel's opening balance is the sum of its adjustments. Every rise of it is one row, written in the commit
 //! that raises it; a call that turns out to be the cause takes its part back out of the rows ([`take_back`]).
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
+pub(crate) use farthing_os::clock::now_secs;
 use farthing_protocol::{Address, ChannelConfig, ChannelId, Usdc};
 use minicbor::{Decode, Encode};
 use redb::{ReadableTable, WriteTransaction};
@@ -161,11 +160,6 @@ pub(crate) fn why_missing(restored_secs: Option<u64>, row: Option<&payer::Stored
         _ if row.is_some_and(payer::StoredPayerChannel::lacks_refused) => Cause::Refused,
         _ => Cause::Crash,
     }
-}
-
-/// Seconds since the Unix epoch.
-pub(crate) fn now_secs() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// Notes that a channel's opening balance rose by `amount` now. Gives what that adds to the limits of a day.

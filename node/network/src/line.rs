@@ -33,14 +33,14 @@ use crate::{
 pub struct Origin {
     /// Another one for each connection of this process.
     pub number: u64,
-    /// The time at which the connection was made.
-    pub since: Instant,
+    /// The time at which the connection was made, on the clock that the owner compares it with.
+    pub since: tokio::time::Instant,
 }
 
 impl Origin {
     fn of_new_connection() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        Self { number: NEXT.fetch_add(1, Ordering::Relaxed), since: Instant::now() }
+        Self { number: NEXT.fetch_add(1, Ordering::Relaxed), since: tokio::time::Instant::now() }
     }
 }
 

@@ -1,25 +1,20 @@
 //! The wall clock, read in one place.
 
-use std::{
-    sync::LazyLock,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
-};
-
-static FIRST_LOOK: LazyLock<Instant> = LazyLock::new(Instant::now);
-
-/// Time on a clock that nobody sets, for differences within one run of the program.
-pub fn uptime() -> Duration {
-    FIRST_LOOK.elapsed()
-}
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Whole microseconds of a duration.
 pub fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
+/// The time that the machine tells.
+pub fn now() -> SystemTime {
+    SystemTime::now()
+}
+
 /// Seconds since the Unix epoch.
 pub fn now_secs() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs())
+    now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs())
 }
 
 /// Year, month and day of a time, in UTC.

@@ -17,7 +17,7 @@ use farthing_protocol::{
     call::{ChargePolicy, Method, Payment},
     limits,
 };
-use farthing_shared::chain_view;
+use farthing_shared::{chain_view, disk::start_aside};
 
 use super::{
     Owner,
@@ -346,7 +346,7 @@ pub(super) async fn hash_noted(
 
 /// Does work that would hold up other calls.
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
-    let done = tokio::task::spawn_blocking(work).await;
+    let done = start_aside(work).await;
     done.map_err(|_| Refusal::new(RefusalCode::Unavailable, "the owner's node failed while it read the call"))
 }
 

@@ -331,7 +331,7 @@ async fn connect(service: &Registered) -> Result<String, Away> {
             let leads_here = matches!(error, ResolverError::Forbidden(ForbiddenAddress::Own));
             away(format!(": {error}"), leads_here)
         })?;
-        let began = std::time::Instant::now();
+        let began = tokio::time::Instant::now();
         let connected = tokio::net::TcpStream::connect(addresses.as_slice()).await;
         connected.map_err(|error| away(format!(": {error}"), false))?;
         Ok(began.elapsed())

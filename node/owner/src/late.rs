@@ -10,12 +10,12 @@
 use std::{
     collections::{HashMap, VecDeque},
     sync::atomic::{AtomicU64, Ordering},
-    time::Instant,
 };
 
 use farthing_network::Origin;
 use farthing_protocol::{Address, CallId, Refusal, RefusalCode};
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 /// A line is found dead after 50 s at most, and nothing arrives over it then. A process that does not run finds nothing, so
 /// only time in which this one runs counts.

@@ -8,10 +8,7 @@
 //! Invariants: O1–O6. [`upstream`] is asked only with a [`Permit`](upstream::Permit), and an [`answer`] of the service is made only of
 //! what the ledger recorded, so an unpaid call cannot be served and an unrecorded one cannot be answered.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use farthing_chain::ChainHandle;
@@ -26,10 +23,14 @@ use farthing_protocol::{
 };
 use farthing_shared::{
     call_ends::{BegunCall, CallEnds},
+    disk::aside,
     refused::{RefusedCall, RefusedCalls},
 };
 use farthing_wallet::Signer;
-use tokio::{sync::mpsc, time::MissedTickBehavior};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, MissedTickBehavior},
+};
 use tokio_util::task::TaskTracker;
 
 pub mod admit;
@@ -175,8 +176,9 @@ impl Owner {
                 CallMessage::Calls(asked) => match self.0.told.count((peer, is_partner), Told::Calls) {
                     Ok(()) => {
                         let (ledger, book) = (self.0.ledger.clone(), self.0.book.clone());
-                        self.0.tasks.spawn_blocking(move || {
-                            reply.send(told::page(&ledger, &book, peer, asked), Bytes::new());
+                        self.0.tasks.spawn(async move {
+                            let page = aside(move || told::page(&ledger, &book, peer, asked)).await;
+                            reply.send(page, Bytes::new());
                         });
                     }
                     Err(refusal) => drop(reply.send(CallReply::Refused(refusal), Bytes::new())),

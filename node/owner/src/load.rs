@@ -6,17 +6,17 @@
 //! of its own places a payer shares five eighths of all with others like it. What is done for nothing is counted beside
 //! ([`super::uncharged`]).
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use farthing_bounds::{ByteBudget, HeldBytes, SharedBudget};
 use farthing_protocol::{Address, Refusal, RefusalCode, ServiceId};
 use farthing_shared::keyed_semaphore::KeyedSemaphore;
 use parking_lot::Mutex;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::Instant,
+};
 
 use super::uncharged::{CalledOperation, NotYet, Uncharged, UnchargedLimits};
 

@@ -3,13 +3,11 @@
 //! Its source is read for the preview. A trial and the publication of the same file take that reading, so that a server
 //! which changes meanwhile changes nothing of what the owner said yes to, and large descriptions are read once.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use farthing_control::types::{SamplesFile, ServiceFile};
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use super::{
     new_service::NewService,

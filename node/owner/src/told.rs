@@ -7,7 +7,7 @@ use std::{
     collections::HashMap,
     num::NonZeroUsize,
     sync::{Arc, atomic::AtomicU32},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use farthing_ledger::{Ledger, Retention, ServedRow, Side};
@@ -19,6 +19,7 @@ use farthing_protocol::{
 use farthing_os::clock;
 use lru::LruCache;
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use crate::book::Book;
 

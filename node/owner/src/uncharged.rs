@@ -6,12 +6,10 @@
 //! its operation one more, whatever the payer's other calls come to: those that are paid for are not held up by those
 //! that are not.
 
-use std::{
-    collections::HashMap,
-    time::{Duration, Instant},
-};
+use std::{collections::HashMap, time::Duration};
 
 use farthing_protocol::{Address, ServiceId, limits};
+use tokio::time::Instant;
 
 const WINDOW: Duration = Duration::from_secs(60);
 /// Keys remembered at once; unused ones are dropped first.

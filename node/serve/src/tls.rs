@@ -16,10 +16,10 @@ use std::{
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
-use farthing_os::{file_names, files};
+use farthing_os::{clock, file_names, files};
 use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, KeyPair, KeyUsagePurpose};
 use rustls::{ServerConfig, pki_types::CertificateDer};
 use serde::{Deserialize, Serialize};
@@ -284,7 +284,7 @@ fn set_valid(params: &mut CertificateParams, (starts, expires): (Duration, Durat
 }
 
 fn now() -> Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+    Duration::from_secs(clock::now_secs())
 }
 
 /// Names and addresses under which this machine is reached, as far as it knows.

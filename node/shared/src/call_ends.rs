@@ -9,7 +9,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use farthing_bounds::Sparing;
@@ -26,6 +26,7 @@ use prometheus_client::{
     },
     registry::{Registry, Unit},
 };
+use tokio::time::Instant;
 
 /// The target of the access log's lines, for `FARTHING_LOG` and for whoever reads JSON.
 pub const ACCESS: &str = "access";
@@ -279,7 +280,7 @@ fn log(call: &BegunCall, ended: &EndedCall<'_>, took: Duration) {
         return;
     }
     let left_out = match (ended.half, ended.end) {
-        (Half::Owner, End::Refused) => match REFUSED_TOLD.admits(Instant::now()) {
+        (Half::Owner, End::Refused) => match REFUSED_TOLD.admits(Instant::now().into_std()) {
             Some(left_out) => Some(left_out).filter(|left_out| *left_out > 0),
             None => return,
         },

@@ -37,7 +37,7 @@ pub fn ready(chain: &ChainHandle) -> Result<(), NotReady> {
         ChainStatus::Ready => Ok(()),
         ChainStatus::Connecting => Err(NotReady::Connecting { chain: name }),
         ChainStatus::ContractMissing { contract } => Err(NotReady::ContractMissing { chain: name, contract }),
-        ChainStatus::Unreachable { reason, .. } => Err(NotReady::Unreachable { chain: name, reason }),
+        ChainStatus::Unreachable { reason } => Err(NotReady::Unreachable { chain: name, reason }),
         ChainStatus::Refused { reason } => Err(NotReady::Refused { chain: name, reason }),
     }
 }

@@ -5,6 +5,8 @@
 
 use std::{fmt, path::Path};
 
+use tokio::task::{JoinHandle, spawn_blocking};
+
 const MIB: u64 = 1024 * 1024;
 /// Room for weeks of calls on a busy node, and for the backup of a large ledger.
 const LOW_BYTES: u64 = 512 * MIB;
@@ -52,9 +54,14 @@ impl fmt::Display for Space {
     }
 }
 
-/// Work that waits for the disk, or takes its time, apart from those who answer. A panic of it goes on in its caller.
+/// Starts work that waits for the disk, or takes its time, apart from those who answer. It goes on if nobody waits for it.
+pub fn start_aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    spawn_blocking(work)
+}
+
+/// Does such work, and waits for it. A panic of it goes on in its caller.
 pub async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    match tokio::task::spawn_blocking(work).await {
+    match start_aside(work).await {
         Ok(done) => done,
         Err(panic) => std::panic::resume_unwind(panic.into_panic()),
     }

@@ -24,8 +24,7 @@ pub(super) struct UnreadEvents {
 impl UnreadEvents {
     pub(super) fn of(logs: &LogsView) -> Self {
         let failing = logs.failing.as_ref();
-        let failing =
-            failing.map(|failing| (failing.since.elapsed().unwrap_or_default(), failing.reason.clone()));
+        let failing = failing.map(|failing| (failing.since.elapsed(), failing.reason.clone()));
         Self { skipped: logs.skipped.clone(), failing }
     }
 }

@@ -4,13 +4,11 @@
 //! arrive is tried again a few times, with what holds by then; so nothing queues up, and a webhook that was away
 //! learns the newest state.
 
-use std::{
-    collections::BTreeMap,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use farthing_os::clock;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::{Alert, Alerts, Delivery, Key, Levels, WebhookError, key};
 

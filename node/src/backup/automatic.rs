@@ -14,7 +14,7 @@ use std::{
 use farthing_control::types::{AutomaticBackups, Backup};
 use farthing_ledger::{Ledger, LedgerError, Namespace};
 use farthing_os::{clock, file_names, secret::SecretText};
-use farthing_shared::disk::aside;
+use farthing_shared::disk::{aside, start_aside};
 use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
@@ -146,7 +146,7 @@ impl Automatic {
     pub async fn standing(&self) -> AutomaticBackups {
         let plan = self.plan();
         let backups = self.0.backups.clone();
-        let newest = tokio::task::spawn_blocking(move || backups.newest(Made::Automatically)).await;
+        let newest = start_aside(move || backups.newest(Made::Automatically)).await;
         let newest = newest.ok().and_then(Result::ok).flatten();
         let failing = self.failing();
         let newest_secs = newest.as_ref().map(|newest| newest.written_secs);

@@ -1,9 +1,6 @@
 //! One attempt to buy a call, from the price check to the end of its exchange ([`super::ends`]).
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use farthing_discovery::{CallPlan, KnownService};
 use farthing_ledger::{Promise, Uncharged};
@@ -15,7 +12,7 @@ use farthing_protocol::{
     limits,
     listing::{Accept, SCHEME_CHANNEL},
 };
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::{
     Bought, BuyError, Cap, Consumer, Order, Turn,

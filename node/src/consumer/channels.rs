@@ -9,10 +9,7 @@
 //! counted by its own id; new calls are promised on one of them, and on none of another chain, contract or token than the
 //! settings name.
 
-use std::{
-    collections::{HashMap, HashSet},
-    time::Instant,
-};
+use std::collections::{HashMap, HashSet};
 
 use farthing_ledger::{Cause, PayerChannelRow};
 use farthing_protocol::{
@@ -20,7 +17,7 @@ use farthing_protocol::{
     channel::{PayerState, Receipt, ReceiptMismatch},
 };
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
 
 mod shown;
 

@@ -10,16 +10,14 @@
 //! that proved its wallet; what is lost on the way is nobody's word, until the owner signs that it charged it. What a caller asks for decides what comes, so the
 //! calls of each consumer secret are counted apart ([`caller`]), and a flag stops the secret that met it.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::collections::{BTreeSet, HashMap};
+use std::{sync::Arc, time::Duration};
 
 use farthing_config::FlagRule;
 use farthing_ledger::{Document, Ledger, LedgerError, Namespace};
 use farthing_protocol::ServiceId;
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use super::pauses::ASK_EVERY_MAX;
 

@@ -6,17 +6,18 @@
 //!
 //! Invariant C4: a call that may be charged is never ended as free.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use farthing_network::{CallFailure, CallTiming, Interrupted, NotStarted};
-use farthing_os::{clock, killpoint};
+use farthing_os::killpoint;
 use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallResponse, Refusal, RefusalCode, Signature,
     call::{CallStatus, Payment},
     channel::Receipt,
     resolution::{Copies, End, Heard, OwnerAnswer, Step},
 };
+use tokio::time::Instant;
 
 use super::{Consumer, LastKnown, NoAnswer, NotTold, accounts::Attempt};
 
@@ -154,7 +155,7 @@ impl Consumer {
                     pause = pause_after(too_early);
                     too_early += 1;
                 }
-                match if waits { Step::Again } else { copies.hear(heard, clock::uptime()) } {
+                match if waits { Step::Again } else { copies.hear(heard, self.uptime()) } {
                     Step::Again => {}
                     Step::Ask => asks = true,
                     step => return concluded(step, word, LostAt::of(lost.last.as_ref(), was_in_doubt)),
@@ -204,7 +205,7 @@ impl Consumer {
         left: Duration,
     ) -> (End, OwnerWord) {
         let message = CallMessage::Status(call_id);
-        let asked = clock::uptime();
+        let asked = self.uptime();
         let brought = self.0.network.call(owner, message, Bytes::new(), left.min(ASK_TIMEOUT)).await;
         let (said, word) = said(brought);
         (said.map_or(End::Open, |said| said.end(copies, asked)), word)

@@ -5,7 +5,7 @@ use std::{
     collections::{BTreeSet, HashMap, HashSet},
     ops::Deref,
     sync::Arc,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use farthing_chain::{Balances, ChainError, ChainHandle};
@@ -17,7 +17,7 @@ use farthing_shared::{
     keyed_mutex::KeyedMutex,
 };
 use parking_lot::Mutex;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
 use super::{

@@ -5,16 +5,13 @@
 //! until receipts explain the total; right after a start calls that a crash kept out of the ledger may explain it; what
 //! stays unexplained stops the channel, which raises an alert. It has to last for that.
 
-use std::{
-    collections::HashMap,
-    time::{Duration, Instant},
-};
+use std::{collections::HashMap, time::Duration};
 
 use farthing_ledger::PurchaseEnd;
 use farthing_protocol::{Address, CallId, ChannelId, Usdc, resolution::Copies};
 use farthing_shared::{chain_view::is_believed, disk::aside, keyed_mutex::KeyedGuard};
 use parking_lot::MutexGuard;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::{
     BooksError, BuyError, Consumer, Unseen,

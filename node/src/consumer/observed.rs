@@ -12,18 +12,15 @@
 //! calls made after the last one that counted was known ([`Conduct::note_lost`]): one break counts once, and an owner that
 //! breaks off each call counts each time.
 
-use std::{
-    collections::BTreeMap,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use farthing_bridge::promised;
 use farthing_discovery::{Asker, CallPlan, KnownService};
 use farthing_ledger::{Promise, Purchase};
 use farthing_protocol::{CallRequest, CallResponse, Outcome, Receipt, ServiceId, call::Method, limits};
-use tokio::time::{sleep, timeout};
+use farthing_shared::disk::start_aside;
+use tokio::time::{Instant, sleep, timeout};
 
 use super::{
     Bought, BuyError, Consumer, Order,
@@ -268,7 +265,7 @@ impl ChargedAnswer {
         if self.body.len() < BESIDE_BYTES_MIN {
             return self.judge(&service);
         }
-        tokio::task::spawn_blocking(move || self.judge(&service)).await.unwrap_or_default()
+        start_aside(move || self.judge(&service)).await.unwrap_or_default()
     }
 
     fn judge(&self, service: &KnownService) -> Option<String> {

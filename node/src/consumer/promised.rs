@@ -2,11 +2,7 @@
 //! with the second until which the word is trusted, and the round that it is about. Durable, so that a restart neither forgets a
 //! promise nor grants it a new term, nor begins the wait for a signed close anew.
 
-use std::{
-    collections::BTreeMap,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use farthing_chain::{ChainHandle, ChainKind, ChannelView};
 use farthing_ledger::{Ledger, LedgerError, Namespace};
@@ -14,6 +10,7 @@ use farthing_os::clock;
 use farthing_protocol::{ChannelConfig, ChannelId};
 use farthing_shared::chain_view::believed_after;
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use super::AwaitedClose;
 

@@ -6,16 +6,11 @@
 //! that was on its way when this node died may arrive after the first question, so the last one is asked later.
 //! The owner proves its figure with this node's own signature, so it gains nothing that it did not hold.
 
-use std::{
-    collections::HashMap,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use farthing_os::clock;
 use farthing_protocol::{Address, ChannelId, call::ChannelSync, limits, resolution::COPY_LIFETIME};
 use parking_lot::Mutex;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::{
     BooksError, Consumer, Unseen,
@@ -78,9 +73,9 @@ impl ComparisonProgress {
     }
 
     /// Tells whether there is nothing to ask and nobody to wait for.
-    fn is_seen(&self, channel: ChannelId) -> bool {
+    fn is_seen(&self, channel: ChannelId, uptime: Duration) -> bool {
         let Some(turn) = self.turn(channel) else { return true };
-        let asks_again = accounts::tells_of_all(clock::uptime());
+        let asks_again = accounts::tells_of_all(uptime);
         turn.try_lock().is_ok_and(|compared| compared.next(Instant::now(), asks_again) == Next::Nothing)
     }
 
@@ -104,7 +99,7 @@ impl Consumer {
                 let mut pauses = Pauses::from_now();
                 while consumer.compare_books(owner, id).await.is_err() && pauses.wait().await {}
                 consumer.explain_total(owner).await;
-                tokio::time::sleep(COPY_LIFETIME.saturating_sub(clock::uptime())).await;
+                tokio::time::sleep(COPY_LIFETIME.saturating_sub(consumer.uptime())).await;
                 while consumer.compare_books(owner, id).await.is_err() && pauses.wait().await {}
                 consumer.explain_total(owner).await;
             });
@@ -139,7 +134,7 @@ impl Consumer {
         channel: ChannelId,
         deadline: Instant,
     ) -> Result<(), BooksError> {
-        if self.0.books.is_seen(channel) {
+        if self.0.books.is_seen(channel, self.uptime()) {
             return Ok(());
         }
         let consumer = self.clone();
@@ -174,7 +169,7 @@ impl Consumer {
         let Some(turn) = self.0.books.turn(channel) else { return Ok(()) };
         let came = Instant::now();
         let mut compared = turn.lock().await;
-        let is_last = accounts::tells_of_all(clock::uptime());
+        let is_last = accounts::tells_of_all(self.uptime());
         if self.0.books.turn(channel).is_none() {
             return Ok(());
         }

@@ -4,14 +4,14 @@
 //! connection or a crash is asked for until the owner answers: charged with a receipt, or never served
 //! (invariant C4). One on a channel of another contract or chain than the settings name waits until they are set back.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use farthing_ledger::{LedgerError, Promise, Purchase};
-use farthing_os::clock;
 use farthing_protocol::{
     Address, CallId, ChannelId, Refusal, RefusalCode, Usdc, limits,
     resolution::{Copies, End},
 };
+use tokio::time::Instant;
 
 use crate::secret::file::DEFAULT_SECRET;
 
@@ -67,7 +67,7 @@ impl Consumer {
             return Err(BuyError::CallIdConflict);
         }
         self.check_signed_here(promise.channel()).map_err(BuyError::Undecided)?;
-        turn.doubt(clock::uptime());
+        turn.doubt(self.uptime());
         let attempt = Attempt { body: order.body, ..Attempt::of(promise) };
         if let Some(Reservation { owner, channel, .. }) = attempt.reservation {
             let compared = self.compare_books_for_a_call(owner, channel, deadline).await;
@@ -206,7 +206,7 @@ impl Consumer {
                 () = self.0.stopping.cancelled() => return,
             };
             let mut turn = slot.clone().lock_owned().await;
-            turn.doubt(clock::uptime());
+            turn.doubt(self.uptime());
             let promise = match self.0.ledger.promise_of(call_id) {
                 Ok(Some(promise)) => promise,
                 Ok(None) => return,

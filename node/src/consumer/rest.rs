@@ -13,13 +13,14 @@
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use farthing_chain::AUTHORIZATION_SECS;
 use farthing_os::clock;
 use farthing_protocol::{Address, ChannelId, Usdc};
 use parking_lot::{Mutex, MutexGuard};
+use tokio::time::Instant;
 
 use super::{
     channels::{PayerChannel, PayerChannels},

@@ -6,14 +6,11 @@
 //! is well again is found out with the next call. Calls under way count for one that lately had several come to nothing,
 //! and it has few of them at once; else nobody could have many.
 
-use std::{
-    collections::HashMap,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use farthing_protocol::{Address, ServiceId, limits};
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 const WINDOW: Duration = Duration::from_secs(60);
 /// A secret has at most so many times what is left to others.

@@ -11,11 +11,12 @@
 use std::{
     collections::{HashMap, HashSet, hash_map::Entry},
     sync::Arc,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use farthing_protocol::{Address, CallId, Usdc, resolution::COPY_LIFETIME};
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use super::{
     pauses::{ASK_EVERY_FIRST, ASK_EVERY_MAX},

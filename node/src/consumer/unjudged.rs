@@ -1,12 +1,10 @@
 //! A paid call whose end does not count for or against its service yet.
 
-use std::{
-    sync::{Arc, Weak},
-    time::Instant,
-};
+use std::sync::{Arc, Weak};
 
 use farthing_discovery::KnownService;
 use farthing_protocol::{Listing, Verified};
+use tokio::time::Instant;
 
 use super::conduct::TrialPermit;
 

@@ -7,7 +7,7 @@
 use std::{
     collections::{HashMap, HashSet},
     sync::Arc,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use farthing_chain::{ChainHandle, ChannelView, ChannelViews};
@@ -19,7 +19,7 @@ use farthing_owner::{
 use farthing_protocol::{Address, ChannelId, Usdc};
 use farthing_shared::chain_view::is_believed;
 use futures::{StreamExt, stream};
-use tokio::sync::Mutex;
+use tokio::{sync::Mutex, time::Instant};
 
 use crate::consumer::accounts::Accounts;
 

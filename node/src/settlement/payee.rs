@@ -7,7 +7,7 @@
 use std::{
     cmp::Reverse,
     collections::{BTreeSet, HashMap, HashSet},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use farthing_chain::{CLAIM_ROWS_MAX, ChainError, ChainHandle, ChainKind, ClaimRow};
@@ -16,7 +16,7 @@ use farthing_os::{clock, killpoint};
 use farthing_owner::book::{Book, PayeeChannel};
 use farthing_protocol::{ChannelId, Signature, Usdc};
 use farthing_shared::chain_view::{self, is_believed};
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time::Instant};
 
 use super::{
     Claimed, SettlementError, SettlementRequest,
@@ -96,7 +96,7 @@ impl Payee {
                     self.serve_again().await;
                     self.forget_closed().await;
                 }
-                () = tokio::time::sleep_until(self.looked_at_again().into()), if !self.unshown.is_empty() => {
+                () = tokio::time::sleep_until(self.looked_at_again()), if !self.unshown.is_empty() => {
                     self.unshown.retain(|_, again| Instant::now() < *again);
                     self.claim_pending().await;
                 }

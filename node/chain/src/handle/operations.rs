@@ -374,7 +374,7 @@ impl ChainHandle {
         match status {
             ChainStatus::Connecting | ChainStatus::Ready => Ok(()),
             ChainStatus::ContractMissing { contract } => Err(ChainError::ContractMissing { chain, contract }),
-            ChainStatus::Unreachable { reason, .. } => Err(ChainError::Unreachable { chain, reason }),
+            ChainStatus::Unreachable { reason } => Err(ChainError::Unreachable { chain, reason }),
             ChainStatus::Refused { reason } => Err(ChainError::Refused { chain, reason }),
         }
     }

@@ -6,10 +6,11 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use farthing_protocol::{Address, ChannelConfig, ChannelId, Domain, Usdc};
+use tokio::time::Instant;
 
 use super::finder::Found;
 use crate::{

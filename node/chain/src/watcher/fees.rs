@@ -1,16 +1,14 @@
 //! The price of gas, now and before: the median of samples taken every ten minutes over seven days, and what a layer 1
 //! charges for a claim's data.
 
-use std::{
-    collections::VecDeque,
-    time::{Duration, Instant},
-};
+use std::{collections::VecDeque, time::Duration};
 
 use alloy::{
     primitives::{B256, Bytes, keccak256},
     sol_types::SolCall as _,
 };
 use farthing_protocol::Address;
+use tokio::time::Instant;
 
 use crate::{
     contracts::{Channel, Claim, PayChannels, to_eth},

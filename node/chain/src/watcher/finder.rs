@@ -9,15 +9,11 @@
 //! an endpoint may answer for its newest block before it has indexed that block's events; and now and then the last
 //! hour is read again, for endpoints that are later than that, from each endpoint in turn: one may tell of nothing.
 
-use std::{
-    collections::BTreeMap,
-    sync::Arc,
-    time::{Duration, Instant, SystemTime},
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use alloy::{primitives::B256, sol_types::SolEvent as _};
 use farthing_protocol::{Address, ChannelConfig, ChannelId};
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time::Instant};
 
 use crate::{
     backoff::Backoff,
@@ -255,7 +251,7 @@ impl Finder {
         let (chain, read_to) = (&self.reader.spec.name, self.cursor);
         tracing::warn!(chain, reason, "events cannot be read; known channels are followed without them");
         self.views.logs.send_modify(|logs| {
-            let since = logs.failing.as_ref().map_or_else(SystemTime::now, |failing| failing.since);
+            let since = logs.failing.as_ref().map_or_else(Instant::now, |failing| failing.since);
             (logs.tried, logs.read_to) = (true, read_to);
             logs.failing = Some(LogsFailing { since, reason });
         });

@@ -1,11 +1,10 @@
 //! From an intent to what its transaction does: has it come true already, and which part of it can be had.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use alloy::{
     primitives::{Address as EthAddress, B256, Bytes, U256},
     sol_types::SolCall as _,
 };
+use farthing_os::clock;
 use farthing_protocol::{ChannelConfig, ChannelId, Hash, Usdc, keccak256};
 
 use super::{Writer, bisect::bisect};
@@ -52,8 +51,7 @@ impl From<Body> for Plan {
 
 /// From when an authorization is counted: with a block of the future it would live longer than the node counts it.
 /// The clock of a chain on this machine may jump.
-fn dated(kind: ChainKind, block_secs: u64, now: SystemTime) -> u64 {
-    let now_secs = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+fn dated(kind: ChainKind, block_secs: u64, now_secs: u64) -> u64 {
     if kind == ChainKind::Local { block_secs } else { block_secs.min(now_secs) }
 }
 
@@ -173,7 +171,7 @@ impl Writer {
             let reason = "the channel was closed after this was decided";
             return Err(ChainError::Invalid(format!("{what} was not made: {reason}; try again")));
         }
-        let now_secs = dated(self.reader.spec.kind, head.timestamp_secs(), SystemTime::now());
+        let now_secs = dated(self.reader.spec.kind, head.timestamp_secs(), clock::now_secs());
         // An earlier authorization is used again as long as it lives: the token takes it once at most.
         let terms = terms.filter(|terms| terms.valid_before_secs > now_secs + 600);
         let terms = match terms {
@@ -297,19 +295,16 @@ pub(crate) fn deposit_nonce(id: ChannelId, round: u32, deposited: Usdc) -> B256 
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
     fn an_authorization_is_dated_by_no_block_of_the_future_but_on_a_chain_whose_clock_jumps() {
-        let now = UNIX_EPOCH + Duration::from_secs(1_000);
         for (kind, block_secs, secs) in [
             (ChainKind::Mainnet, 990, 990),
             (ChainKind::Mainnet, 9_000, 1_000),
             (ChainKind::Local, 9_000, 9_000),
         ] {
-            assert_eq!(dated(kind, block_secs, now), secs, "{kind} {block_secs}");
+            assert_eq!(dated(kind, block_secs, 1_000), secs, "{kind} {block_secs}");
         }
     }
 }

@@ -4,7 +4,9 @@
 //! transaction may still be mined; once it has, one of its signed forms was mined, or none ever will be.
 //! Trouble with endpoints ends nothing: an unknown end is not a failure.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::{
     Outcome, Writer,

@@ -10,6 +10,7 @@ use std::{
 };
 
 use farthing_directory::Key;
+use farthing_os::clock;
 use farthing_protocol::{Address, Hash, keccak256, wire};
 use libp2p::{Multiaddr, PeerId, core::ConnectedPoint, swarm::ConnectionId};
 
@@ -156,7 +157,7 @@ impl Peers {
             address,
             place: directory::place(&id),
             connections: Vec::new(),
-            since: SystemTime::now(),
+            since: clock::now(),
             rtt: None,
             identified: None,
             is_callable_by_record: false,

@@ -1,9 +1,10 @@
 //! One channel that this node is paid with, and what the chain and the ledger say of it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use farthing_ledger::{Ending, PayeeChannelRow};
 use farthing_protocol::{ChannelConfig, ChannelId, Usdc, Verified, Voucher, channel::PayeeState};
+use tokio::time::Instant;
 
 /// The most looks in a minute at what a payer shows of a channel: a proof costs two signatures, as a call does.
 const LOOKS_PER_MINUTE: u32 = 30;

@@ -10,13 +10,13 @@ use std::{
         Arc, OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use bytes::{Bytes, BytesMut};
 use farthing_bridge::media::without_parameters;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use url::Url;
 
 use super::IntakeOptions;

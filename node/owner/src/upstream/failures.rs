@@ -1,10 +1,9 @@
 //! Lines about answers that the owner's server did not give, each with the call that it was for. Callers cause them, some
 //! for nothing: so many a minute are written.
 
-use std::time::Instant;
-
 use farthing_bounds::Sparing;
 use farthing_protocol::{CallId, ServiceId};
+use tokio::time::Instant;
 use url::Url;
 
 use super::Fault;
@@ -25,7 +24,7 @@ pub struct CallName {
 
 /// Tells that there was no answer, or none that is passed on. A question of the owner's own has no call.
 pub(super) fn no_answer(call: Option<&CallName>, upstream: &Url, status: u16, fault: Fault) {
-    let Some(left_out) = TOLD.admits(Instant::now()) else { return };
+    let Some(left_out) = TOLD.admits(Instant::now().into_std()) else { return };
     tracing::info!(
         call_id = call.map(|call| display(&call.call_id)),
         service = call.map(|call| display(&call.service)),
@@ -40,7 +39,7 @@ pub(super) fn no_answer(call: Option<&CallName>, upstream: &Url, status: u16, fa
 
 /// Tells what a GraphQL server said instead of data, which may repeat what callers sent.
 pub(super) fn no_data<'a>(call: Option<&CallName>, status: u16, said: impl Iterator<Item = &'a str>) {
-    let Some(left_out) = TOLD.admits(Instant::now()) else { return };
+    let Some(left_out) = TOLD.admits(Instant::now().into_std()) else { return };
     let messages: String = said.collect::<Vec<_>>().join("; ").chars().take(MESSAGES_CHARS_MAX).collect();
     tracing::info!(
         call_id = call.map(|call| display(&call.call_id)),

@@ -1,12 +1,10 @@
 //! Options that an owner may set for an upstream, with the defaults that suit most.
 
-use std::{
-    collections::BTreeSet,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeSet, time::Duration};
 
 use farthing_bounds::ByteBudget;
 use farthing_protocol::limits;
+use tokio::time::Instant;
 
 use super::{AddressClass, OwnPorts, UpstreamRequest};
 

@@ -4,10 +4,11 @@
 //! were good, so that it neither flickers nor is paid off by a single answer. While nothing is bought for a flag, a call
 //! is tried from time to time; each trial that fails doubles the wait for the next. What is a week old is forgotten.
 
-use std::{collections::VecDeque, fmt, time::Instant};
+use std::{collections::VecDeque, fmt};
 
 use farthing_config::FlagRule;
 use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
 
 /// Calls that count; enough for a share, few enough that a service that was mended is believed soon.
 pub const CALLS_MAX: usize = 24;

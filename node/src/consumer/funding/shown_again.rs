@@ -1,9 +1,9 @@
 //! Second readings of emptied channels: nothing is missing where an endpoint only said for a while that one is empty.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use farthing_protocol::Address;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::{DEPOSIT_WAIT_MAX, Funding};
 use crate::consumer::channels::PayerChannel;

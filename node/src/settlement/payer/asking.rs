@@ -1,11 +1,12 @@
 //! Asking an owner to close a channel.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use farthing_network::CallFailure;
 use farthing_protocol::{
     CallMessage, CallReply, ChannelId, CloseConsent, RefusalCode, SignedClose, Usdc, call::ChannelSync,
 };
+use tokio::time::Instant;
 
 use super::Payer;
 use crate::consumer::{channels::PayerChannel, shown::newest_word};
