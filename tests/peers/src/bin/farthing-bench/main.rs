@@ -4,16 +4,16 @@
 //! Absolute times depend on the machine and on what else it does; the ratios, taken in the same run, are what to
 //! compare. Tables go to standard output and everything, as JSON, to `target/bench/report.json`. `farthing-bench calls`,
 //! `crowded` and `profile` measure that part alone, `farthing-bench compare PROGRAM` this workspace's nodes beside those
-//! of another build, and `farthing-bench soak [CALLS]` buys 200,000 calls and compares the books; they write nothing.
+//! of another build, and `farthing-bench long [CALLS]` buys 200,000 calls and compares the books; they write nothing.
 
 mod calls;
 mod compare;
 mod counts;
 mod load;
+mod long;
 mod market;
 mod profile;
 mod rows;
-mod soak;
 
 use std::{
     fs,
@@ -67,10 +67,10 @@ async fn main() -> Result<()> {
         let other = of.context("which program to compare with: farthing-bench compare PROGRAM")?;
         return compare::measure(&folder.0, other.into()).await;
     }
-    if part.as_deref() == Some("soak") {
-        let calls = of.map_or(Ok(soak::CALLS), |calls| calls.parse()).context("how many calls: a number")?;
+    if part.as_deref() == Some("long") {
+        let calls = of.map_or(Ok(long::CALLS), |calls| calls.parse()).context("how many calls: a number")?;
         let market = Market::of(&folder.0, None).await?;
-        soak::measure(&market, calls).await?;
+        long::measure(&market, calls).await?;
         return market.close().await;
     }
     let mut market = Market::open(&folder.0).await?;
@@ -84,7 +84,7 @@ async fn main() -> Result<()> {
         Some("profile") => profile::measure(&market).await?,
         Some(other) => {
             bail!(
-                "{other:?} is not a part of the bench. Use calls, crowded, profile, compare, soak or no argument"
+                "{other:?} is not a part of the bench. Use calls, crowded, profile, compare, long or no argument"
             )
         }
     }
