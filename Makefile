@@ -96,6 +96,11 @@ lab: anvil build ## Measure relayed and punched calls, and idle nodes, in the NA
 profile: anvil build-optimised ## Show processor time by part of the program while 64 callers buy; needs perf
 	"$(optimised)/farthing-bench" profile
 
+.PHONY: soak
+soak: anvil build-optimised ## Run 20 nodes for an hour with kills, outages and strangers; fails if books differ or something grows; NODES=, MINUTES= and RATE= choose others
+	"$(optimised)/farthing-bench" soak $(if $(NODES),--nodes "$(NODES)") $(if $(MINUTES),--minutes "$(MINUTES)") \
+		$(if $(RATE),--rate "$(RATE)")
+
 .PHONY: build-optimised
 build-optimised:
 	cargo build --release --workspace --bins --locked

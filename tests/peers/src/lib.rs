@@ -4,4 +4,5 @@ pub mod crowd;
 pub mod flood;
 pub mod full;
 pub mod simulate;
+pub mod soak;
 mod stranger;

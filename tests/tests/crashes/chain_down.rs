@@ -4,14 +4,13 @@ use farthing_control::endpoint;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use farthing_tests::wait::eventually;
+use farthing_tests::{
+    chain_proxy::{Mood, Proxy},
+    wait::eventually,
+};
 use reqwest::StatusCode;
 
-use crate::support::{
-    Lasting, agreed_spent,
-    proxy::{Mood, Proxy},
-    tail, until_all_is_well, until_answered,
-};
+use crate::support::{Lasting, agreed_spent, tail, until_all_is_well, until_answered};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_starts_without_its_chain_says_so_and_recovers_by_itself() -> Result<()> {

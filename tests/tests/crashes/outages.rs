@@ -6,16 +6,13 @@ use farthing_control::endpoint;
 use farthing_protocol::Usdc;
 use farthing_testnet::rpc;
 use farthing_tests::{
+    chain_proxy::{Mood, Proxy},
     wait::eventually,
     world::{FUNDS, PRICE, Setup, World},
 };
 use serde_json::json;
 
-use crate::support::{
-    Lasting, agreed_spent,
-    proxy::{Mood, Proxy},
-    tail, until_answered,
-};
+use crate::support::{Lasting, agreed_spent, tail, until_answered};
 
 const CALLS: u64 = 5;
 

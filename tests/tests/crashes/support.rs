@@ -1,7 +1,5 @@
 //! What the crash tests share: a world whose owner keeps its address, and questions to both books.
 
-pub mod proxy;
-
 use anyhow::{Context, Result, ensure};
 use farthing_control::endpoint;
 use farthing_protocol::Usdc;

@@ -13,5 +13,6 @@ mod later_program;
 mod patched_owner;
 mod patched_payer;
 mod previews;
+mod soak;
 mod stranger;
 mod takeover;

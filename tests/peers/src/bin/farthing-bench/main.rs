@@ -4,16 +4,18 @@
 //! Absolute times depend on the machine and on what else it does; the ratios, taken in the same run, are what to
 //! compare. Tables go to standard output and everything, as JSON, to `target/bench/report.json`. `farthing-bench calls`,
 //! `crowded` and `profile` measure that part alone, `farthing-bench compare PROGRAM` this workspace's nodes beside those
-//! of another build, and `farthing-bench soak [CALLS]` buys 200,000 calls and compares the books; they write nothing.
+//! of another build, and `farthing-bench long [CALLS]` buys 200,000 calls and compares the books; they write nothing.
+//!
+//! `farthing-bench soak` (`make soak`) runs a network for an hour and writes `target/soak/report.json`.
 
 mod calls;
 mod compare;
 mod counts;
 mod load;
+mod long;
 mod market;
 mod profile;
 mod rows;
-mod soak;
 
 use std::{
     fs,
@@ -21,15 +23,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
+use farthing_peers::soak::Plan;
 use farthing_testnet::demo::tempdir;
-use farthing_tests::report::memory_mib;
+use farthing_tests::report::{memory_mib, write_section};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use crate::{calls::Goals, market::Market};
 
 const REPORT: &str = "target/bench/report.json";
+const SOAK_REPORT: &str = "target/soak/report.json";
 
 /// Times in milliseconds, memory in MiB.
 #[derive(Debug, Serialize)]
@@ -61,16 +65,19 @@ struct Machine {
 #[tokio::main]
 async fn main() -> Result<()> {
     let (part, of) = (std::env::args().nth(1), std::env::args().nth(2));
+    if part.as_deref() == Some("soak") {
+        return soak(&std::env::args().skip(2).collect::<Vec<_>>()).await;
+    }
     let folder = tempdir()?;
     let started = Instant::now();
     if part.as_deref() == Some("compare") {
         let other = of.context("which program to compare with: farthing-bench compare PROGRAM")?;
         return compare::measure(&folder.0, other.into()).await;
     }
-    if part.as_deref() == Some("soak") {
-        let calls = of.map_or(Ok(soak::CALLS), |calls| calls.parse()).context("how many calls: a number")?;
+    if part.as_deref() == Some("long") {
+        let calls = of.map_or(Ok(long::CALLS), |calls| calls.parse()).context("how many calls: a number")?;
         let market = Market::of(&folder.0, None).await?;
-        soak::measure(&market, calls).await?;
+        long::measure(&market, calls).await?;
         return market.close().await;
     }
     let mut market = Market::open(&folder.0).await?;
@@ -84,11 +91,24 @@ async fn main() -> Result<()> {
         Some("profile") => profile::measure(&market).await?,
         Some(other) => {
             bail!(
-                "{other:?} is not a part of the bench. Use calls, crowded, profile, compare, soak or no argument"
+                "{other:?} is not a part of the bench. Use calls, crowded, profile, compare, long, soak or no argument"
             )
         }
     }
     market.close().await
+}
+
+/// Ends with an error when something grows, or books differ.
+async fn soak(words: &[String]) -> Result<()> {
+    let plan = Plan::read(words).map_err(anyhow::Error::msg)?;
+    let report = farthing_peers::soak::run(&plan).await?;
+    report.print()?;
+    write_section(Path::new(SOAK_REPORT), "soak", &report)?;
+    println!("  written to {SOAK_REPORT}");
+    let failures = report.failures();
+    ensure!(failures.is_empty(), "the soak has failed:\n{}", failures.join("\n"));
+    println!("  every book agrees, and nothing grows");
+    Ok(())
 }
 
 async fn all(market: &mut Market, machine: Machine) -> Result<()> {

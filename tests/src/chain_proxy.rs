@@ -1,4 +1,4 @@
-//! A TCP proxy before the chain that misbehaves on request.
+//! A TCP proxy between a node and the chain that misbehaves on request.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -27,12 +27,16 @@ pub enum Mood {
     WithoutEvents,
 }
 
+/// It ends with the test's runtime.
+#[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
     mood: watch::Sender<Mood>,
 }
 
 impl Proxy {
+    /// # Errors
+    /// When the address is no `http` address with an IP address, or no port is free.
     pub async fn before(url: &str) -> Result<Self> {
         let target: SocketAddr = url.strip_prefix("http://").context("an http address")?.parse()?;
         let listener = TcpListener::bind("127.0.0.1:0").await?;
