@@ -1,6 +1,9 @@
 //! Peers that break the rules are refused, and cost little.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use farthing_bounds::ByteBudget;
@@ -258,4 +261,17 @@ async fn nonsense_on_an_info_stream_is_refused() {
     let just_enough = InfoRequest::Records(vec![Default::default(); limits::INFO_ITEMS_MAX]);
     let answer = raw::ask(&mut stranger, frame(&wire::encode(&just_enough))).await.unwrap();
     assert_eq!(wire::decode::<InfoResponse>(&answer[4..]).unwrap(), InfoResponse::Records(Vec::new()));
+}
+
+#[tokio::test]
+async fn a_stranger_that_asks_without_end_is_answered_at_a_steady_pace() {
+    let (_node, mut stranger) = node_with_stranger(NetworkLimits::default()).await;
+    let nothing = frame(&wire::encode(&InfoRequest::Records(Vec::new())));
+    // So many at once, and the others at 16 a second: two seconds at least, on the slowest machine and on the fastest.
+    let (at_once, further) = (256, 32);
+    let begun = Instant::now();
+    for _ in 0..at_once + further {
+        assert!(raw::ask(&mut stranger, nothing.clone()).await.is_some());
+    }
+    assert!(begun.elapsed() >= Duration::from_millis(1_900), "{:?}", begun.elapsed());
 }
