@@ -1,7 +1,8 @@
 //! Parts of calls that stay in memory: the rest of long answers, calls whose end is not known, and questions to a user.
 //!
 //! All are bounded: the oldest make room for new ones. No secret takes the room of another's calls and questions, nor more than
-//! half of the room for bodies from others.
+//! half of the room for bodies from others. A secret counts by its name and its age: one that has the name of a revoked one finds
+//! nothing of that one's.
 
 use std::{collections::VecDeque, sync::Arc};
 
