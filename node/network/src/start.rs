@@ -253,6 +253,7 @@ impl ServerParts<'_> {
             &self.config.reach,
             self.config.allow_private,
             commands,
+            self.partners.clone(),
             self.reporter.clone(),
             Arc::clone(self.counters),
         );
