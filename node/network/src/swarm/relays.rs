@@ -52,7 +52,7 @@ impl SwarmTask {
         }
         let candidates = self.peers.relays();
         if let Some((relay, listener)) = self.parts.relays.leave_unproven(&candidates, now) {
-            tracing::info!(relay = %shown(&relay), "no customer came through a relay for hours; asking another");
+            tracing::info!(relay = %shown(&relay), "no customer connected through a relay for hours; asking another");
             self.parts.swarm.remove_listener(listener);
             self.relays_changed();
         }
