@@ -3,6 +3,9 @@
 //!
 //! Whoever named before what this node holds itself is asked first, then whoever is connected. Of strangers, whose records may
 //! name anybody's addresses, one is asked; of two in one network, one. Whoever left out what this node holds is asked last.
+//!
+//! Those that are asked first can agree on what they leave out of other shards, which nobody here can see. So now and then a
+//! search asks a stranger that is drawn by lot, and one other, and waits for both.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -16,6 +19,9 @@ use lru::LruCache;
 
 /// Index nodes that one search asks.
 const ASKED: usize = 3;
+/// One search in so many asks a stranger, beside so many others that it is waited for.
+const EXPLORES_EVERY: u64 = 8;
+const ASKED_EXPLORING: usize = 2;
 /// Those whose last answer is remembered.
 const REMEMBERED_MAX: NonZeroUsize = NonZeroUsize::new(256).expect("it is not zero");
 /// A listing that was updated later may not have come to all yet.
@@ -64,10 +70,19 @@ impl IndexAnswers {
         self.0.put(wallet, told);
     }
 
-    /// Chooses whom to ask, by `lot` among equals.
-    pub(super) fn choose(&self, mut candidates: Vec<Candidate>, lot: &RandomState) -> Vec<Address> {
+    /// Chooses whom to ask, by `lot` among equals and now and then among strangers.
+    pub(super) fn choose(&self, candidates: Vec<Candidate>, lot: &RandomState) -> Vec<Address> {
+        let explores = lot.hash_one(EXPLORES_EVERY).is_multiple_of(EXPLORES_EVERY);
+        self.chosen(candidates, lot, explores)
+    }
+
+    fn chosen(&self, mut candidates: Vec<Candidate>, lot: &RandomState, explores: bool) -> Vec<Address> {
         candidates.sort_by_cached_key(|candidate| (self.rank(candidate), lot.hash_one(candidate.wallet)));
-        let mut chosen: Vec<Candidate> = Vec::new();
+        // A network first: whoever has many wallets there has one chance.
+        let strangers = candidates.iter().filter(|candidate| explores && self.is_stranger(candidate));
+        let drawn = strangers.min_by_key(|one| (lot.hash_one(one.network), lot.hash_one(one.wallet)));
+        let asked_max = if drawn.is_some() { ASKED_EXPLORING } else { ASKED };
+        let mut chosen: Vec<Candidate> = drawn.into_iter().copied().collect();
         for candidate in candidates {
             let is_twin = |other: &Candidate| {
                 other.wallet == candidate.wallet
@@ -75,7 +90,7 @@ impl IndexAnswers {
             };
             let is_one_too_many =
                 self.is_stranger(&candidate) && chosen.iter().any(|other| self.is_stranger(other));
-            if chosen.len() < ASKED && !is_one_too_many && !chosen.iter().any(is_twin) {
+            if chosen.len() < asked_max && !is_one_too_many && !chosen.iter().any(is_twin) {
                 chosen.push(candidate);
             }
         }
@@ -130,7 +145,7 @@ mod tests {
     }
 
     fn chosen(answers: &IndexAnswers, candidates: &[Candidate]) -> Vec<Address> {
-        answers.choose(candidates.to_vec(), &RandomState::new())
+        answers.chosen(candidates.to_vec(), &RandomState::new(), false)
     }
 
     #[test]
@@ -143,6 +158,30 @@ mod tests {
         let asked = chosen(&answers, &all);
         assert_eq!(asked.len(), ASKED);
         assert!(connected.iter().all(|neighbour| asked.contains(&neighbour.wallet)), "{asked:?}");
+    }
+
+    #[test]
+    fn a_stranger_is_asked_now_and_then_however_many_that_are_connected_agree() {
+        let mut answers = IndexAnswers::new();
+        let connected = [1, 2, 3].map(|n| candidate(n, true));
+        (1..=3).for_each(|n| answers.note(wallet(n), 4, 4, false));
+        let all = [&connected[..], &[candidate(4, false)]].concat();
+        let explored = answers.chosen(all.clone(), &RandomState::new(), true);
+        assert_eq!((explored[0], explored.len()), (wallet(4), ASKED_EXPLORING), "both are waited for");
+        assert!(!chosen(&answers, &all).contains(&wallet(4)));
+        assert_eq!(
+            answers.chosen(connected.to_vec(), &RandomState::new(), true).len(),
+            ASKED,
+            "nobody else is there"
+        );
+        let asks_stranger = |_| answers.choose(all.clone(), &RandomState::new()).contains(&wallet(4));
+        assert!((0..1_000).any(asks_stranger), "one search in eight does");
+        // Two hundred wallets in one network have no more chances than one in another.
+        let crowd =
+            (5..=204).map(|n| Candidate { network: Some([9, 9, 0, 0].into()), ..candidate(n, false) });
+        let all: Vec<Candidate> = all.into_iter().chain(crowd).collect();
+        let asks_lonely = |_: &u32| answers.chosen(all.clone(), &RandomState::new(), true)[0] == wallet(4);
+        assert!((0..1_000).filter(asks_lonely).count() > 250, "about every second time");
     }
 
     #[test]

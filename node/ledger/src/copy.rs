@@ -61,7 +61,7 @@ fn copy_all(read: &ReadTransaction, write: &WriteTransaction) -> Result<()> {
     copy(read, write, TRANSACTIONS)?;
     copy(read, write, ADJUSTMENTS)?;
     copy(read, write, DOCUMENTS)?;
-    // Empty, and there: reading never meets a missing table.
+    // Empty, and there: reading never meets a missing table. What is kept of each payer is counted from now on.
     write.open_table(BODIES)?;
     write.open_table(META)?.insert(BODY_BYTES, 0)?;
     Ok(())

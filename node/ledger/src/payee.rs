@@ -18,6 +18,7 @@
 mod bodies;
 mod channels;
 mod checks;
+mod shares;
 mod uncharged;
 
 use bytes::Bytes;

@@ -8,9 +8,10 @@ use crate::{
     figures, settlement,
     tables::{
         ADJUSTMENTS, BODIES, BODY_BYTES, CALLS, CALLS_BY_TIME, DAY_FIGURES, DAY_LIMITS, DAY_TOTALS,
-        DOCUMENTS, META, PAYEE_CHANNELS, PAYER_CHANNELS, PROMISES, PURCHASES, PURCHASES_BY_TIME,
-        SERVICE_DAYS, SERVICE_HOURS, SETTLEMENTS, SETTLEMENTS_BY_CHANNEL, SETTLEMENTS_UNDER_WAY,
-        TRANSACTIONS, UNCHARGED_BY_TIME, UNCHARGED_EFFECTS_BY_TIME, UNCHARGED_PURCHASES_BY_TIME,
+        DOCUMENTS, KEPT_OF_PAYERS, META, PAYEE_CHANNELS, PAYER_CHANNELS, PROMISES, PURCHASES,
+        PURCHASES_BY_TIME, SERVICE_DAYS, SERVICE_HOURS, SETTLEMENTS, SETTLEMENTS_BY_CHANNEL,
+        SETTLEMENTS_UNDER_WAY, TRANSACTIONS, UNCHARGED_BY_TIME, UNCHARGED_EFFECTS_BY_TIME,
+        UNCHARGED_PURCHASES_BY_TIME,
     },
     writer,
 };
@@ -71,6 +72,8 @@ fn add_since_schema_1(transaction: &WriteTransaction) -> Result<(), OpenError> {
     transaction.open_table(UNCHARGED_BY_TIME)?;
     transaction.open_table(UNCHARGED_EFFECTS_BY_TIME)?;
     transaction.open_table(UNCHARGED_PURCHASES_BY_TIME)?;
+    // Without what is kept already: that goes the oldest first, as before.
+    transaction.open_table(KEPT_OF_PAYERS)?;
     settlement::index::make(transaction).map_err(while_opening)?;
     figures::begin(transaction).map_err(while_opening)?;
     figures::make(transaction).map_err(while_opening)?;
@@ -102,6 +105,7 @@ fn added_since_schema_1_is_there(transaction: &WriteTransaction) -> Result<bool,
         UNCHARGED_BY_TIME.name(),
         UNCHARGED_EFFECTS_BY_TIME.name(),
         UNCHARGED_PURCHASES_BY_TIME.name(),
+        KEPT_OF_PAYERS.name(),
         SETTLEMENTS_BY_CHANNEL.name(),
         SETTLEMENTS_UNDER_WAY.name(),
         SERVICE_HOURS.name(),

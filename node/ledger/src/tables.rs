@@ -28,6 +28,8 @@ pub(crate) const UNCHARGED_PURCHASES_BY_TIME: Table<&[u8; 24], ()> =
     Table::new("uncharged_purchases_by_time");
 /// Seconds ‖ payer ‖ call id → the answer's body, while kept.
 pub(crate) const BODIES: Table<&[u8; 44], Bytes> = Table::new("bodies");
+/// Kind ‖ payer ‖ seconds ‖ call id → the size of what is kept of that call; behind kind ‖ payer, zeros → the sum of these.
+pub(crate) const KEPT_OF_PAYERS: Table<&[u8; 45], u64> = Table::new("kept_of_payers");
 /// Settlement number → one claim transaction.
 pub(crate) const SETTLEMENTS: Table<u64, Bytes> = Table::new("settlements");
 /// Channel id ‖ settlement number: the settlements that name a channel.

@@ -165,7 +165,7 @@ fn parameter((name, value): (String, Value)) -> Result<(String, String), Trouble
     Ok((name, text))
 }
 
-/// A call of one secret: the same for the same call, whatever its call id and its highest price.
+/// A call of the holder of one secret: the same for the same call, whatever its call id and its highest price.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fingerprint {
     pub secret: String,

@@ -1,7 +1,8 @@
 //! Parts of calls that stay in memory: the rest of long answers, calls whose end is not known, and questions to a user.
 //!
 //! All are bounded: the oldest make room for new ones. No secret takes the room of another's calls and questions, nor more than
-//! half of the room for bodies from others.
+//! half of the room for bodies from others. A secret counts by its name and its age: one that has the name of a revoked one finds
+//! nothing of that one's.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -15,8 +16,9 @@ pub const PART_BYTES_MAX: usize = 64 * 1024;
 /// The most bodies that are kept, and the most bytes of all.
 const BODIES_MAX: usize = 16;
 const BODIES_BYTES_MAX: usize = 96 * 1024 * 1024;
-/// The most calls without a known end of one secret, and the most questions.
+/// The most calls without a known end of one secret, and the most questions; and of all together: revoked ones leave theirs.
 const OPEN_MAX: usize = 64;
+const OPEN_MAX_IN_ALL: usize = 128 * OPEN_MAX;
 
 /// The body of a long answer.
 #[derive(Debug, PartialEq, Eq)]
@@ -193,12 +195,14 @@ fn fresh() -> String {
     Uuid::new_v4().to_string()
 }
 
-/// Puts an item behind the others; the oldest of the same secret goes if there are too many.
+/// Puts an item behind the others; the oldest of the same secret goes if there are too many of that, or else the oldest of all.
 fn push<T>(items: &mut VecDeque<T>, item: T, is_of_secret: impl Fn(&T) -> bool) {
     if items.iter().filter(|item| is_of_secret(item)).count() >= OPEN_MAX
         && let Some(oldest) = items.iter().position(&is_of_secret)
     {
         items.remove(oldest);
+    } else if items.len() >= OPEN_MAX_IN_ALL {
+        items.pop_front();
     }
     items.push_back(item);
 }
@@ -288,6 +292,17 @@ mod tests {
         }
         assert!(!begin(&mut kept, &one).is_repeat, "the oldest made room");
         assert!(begin(&mut kept, &print("b", 7)).is_repeat, "not for those of another secret");
+    }
+
+    #[test]
+    fn what_revoked_secrets_left_makes_room_in_the_end() {
+        let mut items = VecDeque::new();
+        for item in 0..OPEN_MAX_IN_ALL + OPEN_MAX {
+            let secret = item / OPEN_MAX;
+            push(&mut items, item, |other| other / OPEN_MAX == secret);
+        }
+        assert_eq!(items.len(), OPEN_MAX_IN_ALL);
+        assert_eq!(items.front(), Some(&OPEN_MAX), "those of the first secret are gone");
     }
 
     #[test]

@@ -26,7 +26,7 @@ mod trouble;
 
 use serde_json::Value;
 
-pub use server::{SecretName, ServeError, over_http, serve};
+pub use server::{PresentedSecret, ServeError, over_http, serve};
 pub use trouble::{CallFacts, PriceQuestion, Trouble};
 
 /// The arguments of a tool, as they come.

@@ -48,9 +48,20 @@ pub enum ServeError {
     BrokenOff(String),
 }
 
-/// The name of the consumer secret that a request presented, among the extensions of the request.
+/// The consumer secret that a request presented, among the extensions of the request.
 #[derive(Debug, Clone)]
-pub struct SecretName(pub String);
+pub struct PresentedSecret {
+    pub name: String,
+    /// The time when it was created, in seconds since the Unix epoch: another one may have had its name before.
+    pub since_secs: u64,
+}
+
+impl PresentedSecret {
+    /// The text by which what is kept of its calls is found, and nothing of an earlier secret of its name.
+    fn holder(&self) -> String {
+        format!("{}\0{}", self.name, self.since_secs)
+    }
+}
 
 /// Serves an agent on standard input and output until it ends the conversation. The agent buys with the secret of this
 /// name, within its limits.
@@ -59,7 +70,9 @@ pub struct SecretName(pub String);
 /// [`ServeError`].
 pub async fn serve(node: ControlClient, secret: &str) -> Result<(), ServeError> {
     let toolbox = Arc::new(Toolbox::of(AskedNode::Socket(node)));
-    let tools = AgentTools { toolbox, secret: Some(SecretName(secret.to_owned())) };
+    // Nothing of this conversation is kept for another one, so the age of the secret does not matter.
+    let secret = PresentedSecret { name: secret.to_owned(), since_secs: 0 };
+    let tools = AgentTools { toolbox, secret: Some(secret) };
     let running = match tools.serve(stdio()).await {
         Ok(running) => running,
         // It looked whether the program starts.
@@ -69,8 +82,8 @@ pub async fn serve(node: ControlClient, secret: &str) -> Result<(), ServeError> 
     running.waiting().await.map(drop).map_err(|error| ServeError::BrokenOff(error.to_string()))
 }
 
-/// The same tools as a service at an address of the node's own port. Each request has its [`SecretName`] among its
-/// extensions. Whether its host and its origin are allowed is the port's to say.
+/// The same tools as a service at an address of the node's own port. Each request has its [`PresentedSecret`] among
+/// its extensions. Whether its host and its origin are allowed is the port's to say.
 #[must_use]
 pub fn over_http(node: Local) -> StreamableHttpService<AgentTools, NeverSessionManager> {
     let toolbox = Arc::new(Toolbox::of(AskedNode::Inside(node)));
@@ -88,7 +101,7 @@ pub fn over_http(node: Local) -> StreamableHttpService<AgentTools, NeverSessionM
 pub struct AgentTools {
     toolbox: Arc<Toolbox>,
     /// The secret whose limits apply; that of each request if it is none.
-    secret: Option<SecretName>,
+    secret: Option<PresentedSecret>,
 }
 
 impl ServerHandler for AgentTools {
@@ -116,14 +129,15 @@ impl ServerHandler for AgentTools {
             return Err(ErrorData::invalid_params("there is no tool of this name", None));
         };
         let secret = self.secret(&context)?;
+        let holder = secret.holder();
         let mut token = match confirmed_later(&request) {
             Ok(token) => token.map(str::to_owned),
-            Err(token) => return Ok(result(Err(self.toolbox.decline(&secret, token))).into()),
+            Err(token) => return Ok(result(Err(self.toolbox.decline(&holder, token))).into()),
         };
         let mut questions = 0;
         loop {
             let is_awaited = || !context.ct.is_cancelled();
-            let caller = Caller { secret: &secret, token: token.take(), is_awaited };
+            let caller = Caller { secret: &secret.name, holder: &holder, token: token.take(), is_awaited };
             let unconfirmed = match self.toolbox.answer(caller, tool, request.arguments.clone()).await {
                 Err(NotDone::Unconfirmed(unconfirmed)) => unconfirmed,
                 Err(NotDone::Failed(trouble)) => return Ok(result(Err(trouble)).into()),
@@ -145,11 +159,11 @@ impl ServerHandler for AgentTools {
 }
 
 impl AgentTools {
-    fn secret(&self, context: &RequestContext<RoleServer>) -> Result<String, ErrorData> {
-        let presented = || context.extensions.get::<http::request::Parts>()?.extensions.get::<SecretName>();
+    fn secret(&self, context: &RequestContext<RoleServer>) -> Result<PresentedSecret, ErrorData> {
+        let presented =
+            || context.extensions.get::<http::request::Parts>()?.extensions.get::<PresentedSecret>();
         let secret = self.secret.as_ref().or_else(presented);
-        let secret = secret.ok_or_else(|| ErrorData::internal_error("the request has no secret", None))?;
-        Ok(secret.0.clone())
+        secret.cloned().ok_or_else(|| ErrorData::internal_error("the request has no secret", None))
     }
 
     /// Over HTTP no question gets to a program while it waits for the result, whatever it says that it shows.

@@ -41,6 +41,8 @@ pub struct Toolbox {
 pub struct Caller<'a, Awaited> {
     /// Name of the consumer secret whose limits apply.
     pub secret: &'a str,
+    /// The text by which what is kept for the holder of that secret is found: another one may have had its name before.
+    pub holder: &'a str,
     /// The token of the question that the user answered with yes, unless the agent sends it as an argument.
     pub token: Option<String>,
     /// Tells whether the agent still waits.
@@ -145,15 +147,15 @@ impl Toolbox {
             ToolName::CallService => self.call(caller, read(tool, arguments)?).await,
             ToolName::ReadAnswer => {
                 let ReadArguments { call_id, offset } = read(tool, arguments)?;
-                let body = self.kept.lock().body(caller.secret, &call_id);
+                let body = self.kept.lock().body(caller.holder, &call_id);
                 Ok(paid::further(body.as_deref(), &call_id, offset)?)
             }
         }
     }
 
     /// Notes that the user answered the question of this token with no.
-    pub fn decline(&self, secret: &str, token: &str) -> Trouble {
-        let declined = self.kept.lock().decline(secret, token);
+    pub fn decline(&self, holder: &str, token: &str) -> Trouble {
+        let declined = self.kept.lock().decline(holder, token);
         let trouble = Trouble::of_refusal();
         match declined {
             Some(call_id) => trouble.of_call(&call_id, Some(false)),
@@ -181,7 +183,7 @@ impl Toolbox {
         let token = caller.token.or_else(|| arguments.take_token());
         let max = arguments.max_price();
         let request = arguments.request()?;
-        let print = Fingerprint::of(caller.secret, &request, &self.keys);
+        let print = Fingerprint::of(caller.holder, &request, &self.keys);
         let begun = self.kept.lock().begin(&print, token.as_deref(), request.call_id.as_deref())?;
         let BegunCall { call_id, is_repeat, .. } = &begun;
         let done = match self.prices(caller.secret, max, &begun).await {
@@ -195,7 +197,7 @@ impl Toolbox {
                     Ok(answer) if !answer.headers.contains_key(HEADER_PRICE) => {
                         Err(self.refused(&answer, (&print, &request), &begun, prices))
                     }
-                    Ok(answer) => Ok(self.keep(paid::bought(&answer, call_id), caller.secret, call_id)),
+                    Ok(answer) => Ok(self.keep(paid::bought(&answer, call_id), caller.holder, call_id)),
                     Err(error) => Err(paid::unanswered(error, call_id, *is_repeat).into()),
                 }
             }
@@ -244,9 +246,9 @@ impl Toolbox {
         })
     }
 
-    fn keep(&self, bought: BoughtAnswer, secret: &str, call_id: &str) -> ToolAnswer {
+    fn keep(&self, bought: BoughtAnswer, holder: &str, call_id: &str) -> ToolAnswer {
         if let Some(rest) = bought.rest {
-            self.kept.lock().keep(secret, call_id, rest);
+            self.kept.lock().keep(holder, call_id, rest);
         }
         bought.answer
     }

@@ -6,7 +6,7 @@ use farthing_protocol::Address;
 use parking_lot::Mutex;
 use tokio::time::timeout;
 
-use crate::{line::Line, partners::Partners};
+use crate::{line::Line, neighbour_origin::NeighbourOrigin, partners::Partners};
 
 /// A peer that asks for a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,11 @@ impl Visitor {
     /// The peer that opened this stream, as it stands now.
     pub(crate) fn of(wallet: Address, line: &Line, partners: &Partners) -> Self {
         Self { wallet, range: line.range(), is_partner: partners.contains(&wallet) }
+    }
+
+    /// Returns what it is counted by: a partner by itself, and the strangers of one address range together.
+    pub(crate) fn origin(&self) -> NeighbourOrigin {
+        NeighbourOrigin::of(self.wallet, self.range.filter(|_| !self.is_partner))
     }
 }
 

@@ -142,6 +142,8 @@ pub struct RelayConfig {
     pub used: bool,
     /// Set to relay others while this node can be reached.
     pub serves: bool,
+    /// The longest time that a relay is used through which no wallet with an open channel came, where another can be asked.
+    pub unproven_max: Duration,
     /// Others that have a place here, in all and of one address range. A place costs a connection. A quarter of them is kept for
     /// wallets with which channels are open, whatever their range.
     pub reservations_max: usize,
@@ -169,6 +171,7 @@ impl Default for RelayConfig {
         Self {
             used: true,
             serves: true,
+            unproven_max: Duration::from_secs(6 * 3600),
             reservations_max: 32,
             reservations_per_range_max: 4,
             reservation_max: Duration::from_secs(2 * 3600),

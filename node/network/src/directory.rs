@@ -4,7 +4,7 @@
 use std::{
     hash::{BuildHasher, RandomState},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use farthing_directory::{
@@ -27,6 +27,7 @@ use crate::{
     frame::{self, FrameError, MinimumPace},
     identity,
     line::Line,
+    pace::Pace,
     partners::Partners,
     records::{self, Rejected, SharedRecords},
     report::{Reporter, Strike},
@@ -185,6 +186,7 @@ async fn write_message(stream: &mut Line, message: &[u8]) -> std::io::Result<()>
 #[derive(Debug)]
 pub(crate) struct DirectoryServer {
     admission: Arc<Admission>,
+    pace: Pace,
     partners: Partners,
     /// The swarm's task, which has the directory. Weak: it must end without us.
     commands: WeakSender<Command>,
@@ -200,16 +202,24 @@ impl DirectoryServer {
         counters: Arc<Counters>,
     ) -> Arc<Self> {
         let admission = Admission::shared(Shares::half_for_partners(REQUESTS_PER_PEER_MAX, REQUESTS_MAX));
-        Arc::new(Self { admission, partners, commands, reporter, counters })
+        Arc::new(Self { admission, pace: Pace::default(), partners, commands, reporter, counters })
     }
 
     /// Takes a stream that `peer` opened. Runs on its own task from here.
     pub(crate) fn accept(self: &Arc<Self>, peer: Address, stream: Line) {
-        let Some(permit) = self.admission.admit_visitor(Visitor::of(peer, &stream, &self.partners)) else {
+        let visitor = Visitor::of(peer, &stream, &self.partners);
+        let Some(permit) = self.admission.admit_visitor(visitor) else {
             return Counters::add(&self.counters.streams_reset);
         };
+        // Each takes the swarm's task for a moment.
+        let wait = self.pace.spend(visitor.origin(), Instant::now());
         let server = Arc::clone(self);
-        permit.spawn(REQUEST_WITHIN, async move { server.serve(peer, stream).await });
+        permit.spawn(REQUEST_WITHIN, async move {
+            if !wait.is_zero() {
+                tokio::time::sleep(wait).await;
+            }
+            server.serve(peer, stream).await;
+        });
     }
 
     async fn serve(&self, peer: Address, mut stream: Line) {

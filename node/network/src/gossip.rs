@@ -1,6 +1,6 @@
 //! Gossip: the fast path by which new records and listings travel. Everything works without it.
 //!
-//! 1. A neighbour's message arrives, no sooner than the neighbours of its address range may send it ([`pace`]); its id is
+//! 1. A neighbour's message arrives, no sooner than the neighbours of its address range may send it ([`crate::pace`]); its id is
 //!    the hash of its content, so one object is looked at once, however many neighbours send it.
 //! 2. [`Judge`] verifies it on a task of its own and has it stored: records in the record store, listings by
 //!    the node, which answers with a [`Verdict`].
@@ -10,7 +10,6 @@
 //! Messages carry neither author nor sequence number: the objects in them are signed and sequenced.
 
 mod judge;
-mod pace;
 mod unhurried;
 
 use std::{net::IpAddr, time::Duration};

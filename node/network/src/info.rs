@@ -1,9 +1,14 @@
 //! `/farthing/<net>/info/1`: free questions between nodes, one per stream.
 //!
 //! Questions about records are answered here, from the record store; questions about listings and content
-//! go to the node. A message is one head without a body.
+//! go to the node. A message is one head without a body. A peer, or the strangers of one address range together, have so
+//! many questions at once and so many a second; then their next one waits ([`crate::pace`]).
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    net::IpAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use farthing_bounds::ByteBudget;
@@ -22,6 +27,7 @@ use crate::{
     frame::{self, FrameError, MinimumPace},
     line::Line,
     neighbour_origin::NeighbourOrigin,
+    pace::Pace,
     partners::Partners,
     records::{self, Rejected, SharedRecords},
     report::{Reporter, Strike},
@@ -91,6 +97,7 @@ pub(crate) async fn exchange(
 #[derive(Debug)]
 pub(crate) struct InfoServer {
     admission: Arc<Admission>,
+    pace: Pace,
     answers: ByteBudget,
     partners: Partners,
     records: SharedRecords,
@@ -112,16 +119,25 @@ impl InfoServer {
     ) -> Arc<Self> {
         let admission = Admission::shared(Shares::half_for_partners(INFO_PER_PEER_MAX, INFO_MAX));
         let answers = budget.part(budget.bytes_max() / ANSWERS_PART);
-        Arc::new(Self { admission, answers, partners, records, network, questions, reporter, counters })
+        let pace = Pace::default();
+        Arc::new(Self { admission, pace, answers, partners, records, network, questions, reporter, counters })
     }
 
     /// Takes a stream that `peer` opened. Runs on its own task from here.
     pub(crate) fn accept(self: &Arc<Self>, peer: Address, stream: Line) {
-        let Some(permit) = self.admission.admit_visitor(Visitor::of(peer, &stream, &self.partners)) else {
+        let visitor = Visitor::of(peer, &stream, &self.partners);
+        let Some(permit) = self.admission.admit_visitor(visitor) else {
             return Counters::add(&self.counters.streams_reset);
         };
+        // Only with a place, so that a peer without one is not made to wait for it later.
+        let wait = self.pace.spend(visitor.origin(), Instant::now());
         let server = Arc::clone(self);
-        permit.spawn(INFO_DEADLINE, async move { server.serve(peer, stream).await });
+        permit.spawn(INFO_DEADLINE, async move {
+            if !wait.is_zero() {
+                tokio::time::sleep(wait).await;
+            }
+            server.serve(peer, stream).await;
+        });
     }
 
     async fn serve(&self, peer: Address, mut stream: Line) {

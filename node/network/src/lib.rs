@@ -44,6 +44,7 @@ mod memory_limit;
 mod names;
 mod neighbour_origin;
 mod outbound;
+mod pace;
 mod partners;
 mod peer_book;
 mod portmap;

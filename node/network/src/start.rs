@@ -156,7 +156,7 @@ impl Network {
                 Errands::new(agenda, Rendezvous::new(entrance, network, keypair.clone(), own, allow_private))
             }),
             prober: Prober::new(config.reach.clone(), config.allow_private, announce, Instant::now()),
-            relays: Relays::new(&config.reach),
+            relays: Relays::new(&config.reach, &config.relay, partners.clone()),
             uses_relays: config.relay.used,
             own_commands: commands_in.downgrade(),
             reach_deadline: config.reach.dial_deadline,
@@ -253,6 +253,7 @@ impl ServerParts<'_> {
             &self.config.reach,
             self.config.allow_private,
             commands,
+            self.partners.clone(),
             self.reporter.clone(),
             Arc::clone(self.counters),
         );

@@ -62,8 +62,9 @@ pub struct AdmittedAgain {
 pub(super) struct Replay(AdmittedAgain);
 
 impl Owner {
-    /// Checks a call in order. Everything refused here is free and leaves no trace, but that a call which does not fit
-    /// counts as uncharged work of its payer: honest nodes check their calls before they send them.
+    /// Checks a call in order. Everything refused here is free and leaves no trace, but that a call which does not fit, or
+    /// whose voucher its payer did not sign, counts as uncharged work of its payer: honest nodes check their calls before
+    /// they send them, and to verify a signature takes as long as much of a call.
     ///
     /// # Errors
     /// The [`Refusal`] of the first check that fails.
@@ -94,7 +95,11 @@ impl Owner {
         let reserved = match self.check_means(payer, &request, plan.price)? {
             None => None,
             Some(means) => {
-                let voucher = self.verify(&means)?;
+                let voucher = self.verify(&means).inspect_err(|refusal| {
+                    if refusal.code == RefusalCode::BadSignature {
+                        parts.load.count_end(payer, operation, false);
+                    }
+                })?;
                 let reserved = parts.book.admit(
                     means.channel,
                     voucher.as_ref(),

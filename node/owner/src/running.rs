@@ -1,7 +1,8 @@
 //! Calls in progress and answers kept: one call id is served once, however often it arrives.
 //!
 //! A repeat of a running call joins it; a repeat of a finished one gets the same answer while it is kept
-//! (10 minutes, 1 MiB each, 128 MiB in all). The ledger remembers what the memory forgets.
+//! (10 minutes, 1 MiB each, 128 MiB in all). Once all of that is taken, a payer that has more than a quarter of it makes room
+//! first. The ledger remembers what the memory forgets.
 //!
 //! A call is registered by its id alone, which costs nothing. What it asks for is hashed when it is worth that, and
 //! then tells repeats from other calls under the same id.
@@ -21,6 +22,8 @@ use super::answer::Answer;
 const KEEP_FOR: Duration = Duration::from_secs(600);
 const KEEP_BODY_BYTES_MAX: usize = 1024 * 1024;
 const KEEP_TOTAL_BYTES_MAX: usize = 128 * 1024 * 1024;
+/// Of all that is kept, one in so many bytes is the most of one payer once all are taken.
+const PAYERS_PART: usize = 4;
 /// The cost of an entry beside its body: head, receipt, map entries.
 const ENTRY_BYTES: usize = 1024;
 
@@ -71,17 +74,26 @@ impl Joined {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct RunningState {
     calls: HashMap<CallKey, watch::Receiver<CallProgress>>,
     /// Finished calls, oldest first, with what they cost in memory.
     kept: VecDeque<(Instant, CallKey, usize)>,
     kept_bytes: usize,
+    /// The part of that of each payer who has some.
+    bytes_of: HashMap<Address, usize>,
+    kept_bytes_max: usize,
 }
 
 /// The calls in progress and kept.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Calls(Arc<Mutex<RunningState>>);
+
+impl Default for Calls {
+    fn default() -> Self {
+        Self::keeping(KEEP_TOTAL_BYTES_MAX)
+    }
+}
 
 /// The duty to answer one call. Dropped without an answer, the call is forgotten and repeats start anew.
 #[derive(Debug)]
@@ -93,6 +105,12 @@ pub struct RunningCall {
 }
 
 impl Calls {
+    /// No calls, and room for answers of so many bytes.
+    fn keeping(kept_bytes_max: usize) -> Self {
+        let (calls, kept, bytes_of) = (HashMap::new(), VecDeque::new(), HashMap::new());
+        Self(Arc::new(Mutex::new(RunningState { calls, kept, kept_bytes: 0, bytes_of, kept_bytes_max })))
+    }
+
     /// Registers an arriving call.
     #[must_use]
     pub fn arrive(&self, key: CallKey) -> Arrival {
@@ -130,8 +148,7 @@ impl RunningCall {
         if is_final && answer.body().len() <= KEEP_BODY_BYTES_MAX {
             let bytes = answer.body().len() + ENTRY_BYTES;
             let mut state = self.calls.0.lock();
-            state.kept.push_back((Instant::now(), self.key, bytes));
-            state.kept_bytes += bytes;
+            state.keep(self.key, bytes);
             self.kept = true;
             drop(state);
             // Within the bound of what is kept: the answer itself takes memory from calls as long as it is held.
@@ -151,14 +168,35 @@ impl Drop for RunningCall {
 
 impl RunningState {
     fn forget_old(&mut self, now: Instant) {
-        while let Some((since, key, bytes)) = self.kept.front().copied() {
-            if now.duration_since(since) < KEEP_FOR && self.kept_bytes <= KEEP_TOTAL_BYTES_MAX {
-                break;
-            }
-            self.kept.pop_front();
-            self.kept_bytes -= bytes;
-            self.calls.remove(&key);
+        while self.kept.front().is_some_and(|(since, ..)| now.duration_since(*since) >= KEEP_FOR) {
+            self.forget(0);
         }
+    }
+
+    fn keep(&mut self, key: CallKey, bytes: usize) {
+        let (payer, _) = key;
+        self.kept.push_back((Instant::now(), key, bytes));
+        self.kept_bytes += bytes;
+        *self.bytes_of.entry(payer).or_default() += bytes;
+        while self.kept_bytes > self.kept_bytes_max {
+            let has_more =
+                self.bytes_of.get(&payer).is_some_and(|of| *of > self.kept_bytes_max / PAYERS_PART);
+            let is_its = |(_, (other, _), _): &(Instant, CallKey, usize)| *other == payer;
+            let oldest = if has_more { self.kept.iter().position(is_its) } else { None };
+            self.forget(oldest.unwrap_or_default());
+        }
+    }
+
+    fn forget(&mut self, at: usize) {
+        let Some((_, key, bytes)) = self.kept.remove(at) else { return };
+        self.kept_bytes -= bytes;
+        if let Some(of) = self.bytes_of.get_mut(&key.0) {
+            *of -= bytes;
+            if *of == 0 {
+                self.bytes_of.remove(&key.0);
+            }
+        }
+        self.calls.remove(&key);
     }
 }
 
@@ -216,5 +254,22 @@ mod tests {
         running.finish(answer(), false);
         assert!(meanwhile.answer([1; 32]).await.unwrap().is_some(), "nobody looked at what was asked for");
         assert!(matches!(calls.arrive(KEY), Arrival::First(_)));
+    }
+
+    #[test]
+    fn one_payer_leaves_the_kept_answers_of_others_however_many_it_gets() {
+        let calls = Calls::keeping(8 * ENTRY_BYTES);
+        let key = |payer: u8, call: u8| (Address::from_bytes([payer; 20]), CallId::from_bytes([call; 16]));
+        let make = |payer: u8, call: u8| match calls.arrive(key(payer, call)) {
+            Arrival::First(running) => running.finish(answer(), true),
+            Arrival::Repeat(_) => panic!("first"),
+        };
+        (0..6).for_each(|call| make(1, call));
+        (0..50).for_each(|call| make(2, call));
+        let kept = |payer: u8| (0..50).filter(|call| calls.status(&key(payer, *call)).is_some()).count();
+        assert_eq!((kept(1), kept(2)), (6, 2));
+        assert!(calls.status(&key(2, 49)).is_some(), "its newest");
+        make(3, 0);
+        assert_eq!((kept(1), kept(2), kept(3)), (5, 2, 1), "within its part, the oldest of all makes room");
     }
 }

@@ -3,11 +3,12 @@
 //! [`stage`] checks everything that could keep the restored node from starting, and writes it into `.restore`, the file
 //! `ready` last. [`apply`] runs before anything of the folder is read: it moves the files of now into a folder of their
 //! own, which is never removed, and the restored ones to their names, one rename each. Interrupted anywhere, the next
-//! start goes on where it ended.
+//! start goes on where it ended. It begins again only while that may have been interrupted: `ready` is gone for good before the
+//! node writes anything, because a restoration that came back would move away what the node has written since.
 
 use std::{
     collections::BTreeSet,
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -131,6 +132,14 @@ pub fn is_waiting(data_dir: &Path) -> bool {
 /// # Errors
 /// [`BackupError::Io`]; the next start goes on with it.
 pub fn apply(data_dir: &Path) -> Result<Option<PathBuf>, BackupError> {
+    apply_with(data_dir, |folder| fs::File::open(folder)?.sync_all())
+}
+
+/// The same with a way to make the entries of a folder last over a power cut.
+fn apply_with(
+    data_dir: &Path,
+    mut sync: impl FnMut(&Path) -> io::Result<()>,
+) -> Result<Option<PathBuf>, BackupError> {
     let folder = data_dir.join(file_names::RESTORE);
     let failed = |path: &Path| {
         let path = path.to_owned();
@@ -171,9 +180,10 @@ pub fn apply(data_dir: &Path) -> Result<Option<PathBuf>, BackupError> {
         }
     }
     for changed in &changed {
-        fs::File::open(changed).and_then(|folder| folder.sync_all()).map_err(failed(changed))?;
+        sync(changed).map_err(failed(changed))?;
     }
     discard(&folder)?;
+    sync(data_dir).map_err(failed(data_dir))?;
     Ok(Some(kept_in))
 }
 
@@ -324,6 +334,21 @@ mod tests {
         let left = fs::read_to_string(kept_in.join(file_names::LEFT)).unwrap();
         assert_eq!(serde_json::from_str::<WalletBalance>(&left).unwrap(), own.balance);
         assert_eq!(noted_in(&kept_in), own.earned);
+    }
+
+    #[test]
+    fn a_restoration_is_over_for_good_once_its_files_are_in_place_for_good() {
+        let files = [("wallet.json", "old"), (".restore/wallet.json", "new")];
+        let folder = folder_with(&files, &["wallet.json"]);
+        let (data_dir, mut synced) = (folder.path(), Vec::new());
+        let sync = |at: &Path| {
+            synced.push((at.to_owned(), is_waiting(data_dir)));
+            Ok(())
+        };
+        apply_with(data_dir, sync).unwrap();
+        let kept_in = data_dir.join("replaced-x");
+        let expected = [(data_dir.to_owned(), true), (kept_in, true), (data_dir.to_owned(), false)];
+        assert_eq!(synced, expected);
     }
 
     #[test]

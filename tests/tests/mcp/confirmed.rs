@@ -1,7 +1,7 @@
 //! A price above the amount that the user set: nothing is bought before it is confirmed, by a token or by the user, and
 //! then once. Both doors are the same: standard input and output, and the node's port.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
 use farthing_control::{
@@ -169,20 +169,19 @@ async fn the_door_at_the_nodes_port_opens_to_secrets_alone_and_not_to_web_pages(
     agreement::end(demo).await
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_program_that_says_over_http_that_it_shows_forms_gets_a_token_at_once() -> Result<()> {
-    let folder = TempDir::new()?;
-    let demo = start(&folder).await?;
-    let secret = confirming(&demo, "asked").await?;
+/// Calls the earthquakes as a program that says over HTTP that it shows forms. Returns what it was told.
+async fn buys_over_http(demo: &Demo, secret: &str, token: Option<&str>) -> Result<Value> {
     let mut arguments = earthquakes("5", "0.002");
     arguments["service"] = json!(demo.earthquakes.api.id.to_string());
+    arguments["confirm_token"] = json!(token);
     let shows_forms = json!({ "io.modelcontextprotocol/clientCapabilities": { "elicitation": {} } });
     let call = json!({
         "jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": { "name": "call_service", "arguments": arguments, "_meta": shows_forms },
     });
-    let https = demo.consumer.https_client()?;
-    let sent = https
+    let sent = demo
+        .consumer
+        .https_client()?
         .post(format!("{}/mcp", demo.gateway_url))
         .header("authorization", format!("Bearer {secret}"))
         .header("content-type", "application/json")
@@ -192,7 +191,36 @@ async fn a_program_that_says_over_http_that_it_shows_forms_gets_a_token_at_once(
         // It waited for a user that nobody could ask, for five minutes.
         .timeout(Duration::from_secs(60))
         .send();
-    let told: Value = serde_json::from_str(&sent.await?.text().await?)?;
+    Ok(serde_json::from_str(&sent.await?.text().await?)?)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_finds_no_question_of_a_revoked_one_of_its_name() -> Result<()> {
+    let folder = TempDir::new()?;
+    let demo = start(&folder).await?;
+    let earlier = confirming(&demo, "asked").await?;
+    let told = buys_over_http(&demo, &earlier, None).await?;
+    let token = told["result"]["structuredContent"]["error"]["confirm_token"].as_str().context("no token")?;
+    let revoked = demo.consumer.control().ask(endpoint::RevokeSecret.of("asked")).await?;
+    let created_secs = revoked.created_secs.context("no time")?;
+    eventually("the next second", async || {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
+        Ok(now.as_secs() > created_secs)
+    })
+    .await?;
+    let later = confirming(&demo, "asked").await?;
+    let told = buys_over_http(&demo, &later, Some(token)).await?;
+    assert_eq!(told["result"]["structuredContent"]["error"]["code"], "unknown-token", "{told}");
+    assert_eq!(demo.consumer.status().await?.spent_today.0, Usdc::ZERO);
+    agreement::end(demo).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_says_over_http_that_it_shows_forms_gets_a_token_at_once() -> Result<()> {
+    let folder = TempDir::new()?;
+    let demo = start(&folder).await?;
+    let secret = confirming(&demo, "asked").await?;
+    let told = buys_over_http(&demo, &secret, None).await?;
     let error = &told["result"]["structuredContent"]["error"];
     assert_eq!(error["code"], "confirmation-needed", "{told}");
     assert!(error["confirm_token"].is_string(), "{told}");

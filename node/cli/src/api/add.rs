@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     io::{self, IsTerminal, Write},
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 use clap::Args;
@@ -336,18 +336,37 @@ fn read(file: &Path) -> Result<ServiceFile, Failure> {
     if let Some(source) =
         parsed.source.as_mut().filter(|source| source.url.is_none() && source.text.is_none())
     {
-        // A path in a file is meant from where the file is.
-        let place = file.parent().unwrap_or(Path::new("")).join(&source.file);
+        let place = beside(file, &source.file, "name it with --openapi FILE or --graphql FILE")?;
         *source = source_at(&place.to_string_lossy(), source.kind)?;
     }
-    let folder = file.parent().unwrap_or(Path::new(""));
-    for secrets in [&mut parsed.upstream_headers, &mut parsed.upstream_query] {
+    for (secrets, instead) in [
+        (&mut parsed.upstream_headers, "name it with --upstream-header 'NAME: @FILE'"),
+        (&mut parsed.upstream_query, "name it with --upstream-query NAME=@FILE"),
+    ] {
         for value in secrets.values_mut().filter(|value| value.starts_with('@')) {
-            let place = folder.join(&value[1..]);
+            let place = beside(file, &value[1..], instead)?;
             *value = input::value(&format!("@{}", place.display()))?.trim_end().to_owned();
         }
     }
     Ok(parsed)
+}
+
+/// A file that a service file names: in its own folder or below, and not hidden. The service file may be a stranger's, and what
+/// is in the named one goes to the server that it names, before anybody is asked.
+fn beside(file: &Path, named: &str, instead: &'static str) -> Result<PathBuf, Failure> {
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let place = folder.join(named);
+    // Links are followed first: what they lead to is what is read.
+    let real =
+        |path: &Path| std::fs::canonicalize(path).map_err(|error| input::unreadable(path.display(), &error));
+    let (folder, whole) = (real(&Path::new(".").join(folder))?, real(&place)?);
+    let is_shown = |part: Component<'_>| !part.as_os_str().as_encoded_bytes().starts_with(b".");
+    if whole.strip_prefix(&folder).is_ok_and(|below| below.components().all(is_shown)) {
+        return Ok(place);
+    }
+    let shown = file.display();
+    Err(Failure::usage(format!("{shown} names {named}, which is hidden or outside of its folder"))
+        .next(instead))
 }
 
 #[cfg(test)]
@@ -384,5 +403,30 @@ mod tests {
         let file = read(&file).unwrap();
         assert_eq!(file.source.unwrap().text.unwrap(), "type Query { a: Int }");
         assert_eq!(file.upstream_headers["X-Key"], "secret");
+    }
+
+    #[test]
+    fn a_service_file_sends_no_file_from_outside_of_its_folder_to_the_server_that_it_names() {
+        let all = tempfile::tempdir().unwrap();
+        let folder = all.path().join("downloaded");
+        std::fs::create_dir_all(folder.join("keys")).unwrap();
+        let outside = write(all.path(), "id_rsa", "private");
+        write(&folder, ".netrc", "private");
+        write(&folder.join("keys"), "own.txt", "own");
+        std::os::unix::fs::symlink(&outside, folder.join("link")).unwrap();
+        let absolute = outside.display().to_string();
+        for named in ["../id_rsa", "keys/../../id_rsa", ".netrc", "link", absolute.as_str()] {
+            for line in [
+                format!("upstream_headers = {{ X-Key = \"@{named}\" }}"),
+                format!("upstream_query = {{ key = \"@{named}\" }}"),
+                format!("[source]\nkind = \"openapi\"\nfile = \"{named}\""),
+            ] {
+                let file = write(&folder, "a.toml", &format!("price = \"0.01\"\n{line}\n"));
+                let refused = read(&file).unwrap_err().to_string();
+                assert!(refused.contains("hidden or outside of its folder"), "{named}: {refused}");
+            }
+        }
+        let own = "price = \"0.01\"\nupstream_headers = { X-Key = \"@keys/own.txt\" }\n";
+        assert_eq!(read(&write(&folder, "a.toml", own)).unwrap().upstream_headers["X-Key"], "own");
     }
 }

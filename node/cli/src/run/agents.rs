@@ -9,7 +9,7 @@ use axum::{
 };
 use farthing_control::Local;
 use farthing_gateway::{Gateway, auth::Authenticated};
-use farthing_mcp::SecretName;
+use farthing_mcp::PresentedSecret;
 
 const ADDRESS: &str = "/mcp";
 
@@ -21,9 +21,10 @@ pub(super) fn routes(gateway: Gateway, commands: Router) -> Router {
         .route_layer(middleware::from_fn_with_state(gateway, introduce))
 }
 
-/// Tells the tools the name of the secret; the secret itself goes no further.
+/// Tells the tools the name and the age of the secret; the secret itself goes no further.
 async fn introduce(Authenticated(grant): Authenticated, mut request: Request, next: Next) -> Response {
     request.headers_mut().remove(header::AUTHORIZATION);
-    request.extensions_mut().insert(SecretName(grant.name.clone()));
+    let secret = PresentedSecret { name: grant.name.clone(), since_secs: grant.since_secs };
+    request.extensions_mut().insert(secret);
     next.run(request).await
 }

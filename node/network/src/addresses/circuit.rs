@@ -15,6 +15,13 @@ pub(crate) fn through(relay: PeerId, address: &Multiaddr) -> Multiaddr {
     super::without_peer(address).with(Protocol::P2p(relay)).with(Protocol::P2pCircuit)
 }
 
+/// The relay that an address leads through.
+pub(crate) fn relay(address: &Multiaddr) -> Option<PeerId> {
+    let to_relay: Multiaddr =
+        address.iter().take_while(|part| !matches!(part, Protocol::P2pCircuit)).collect();
+    super::peer(&to_relay).filter(|_| is_circuit(address))
+}
+
 /// May a record have us dial through there? The relay has to be named, and to be where a record may say that a node is.
 pub(crate) fn is_dialable(address: &Multiaddr, allow_private: bool) -> bool {
     let mut parts = address.iter();

@@ -1,4 +1,4 @@
-//! Gossip that keeps no connection for its own sake, and reads no faster than it may (see [`super::pace`]).
+//! Gossip that keeps no connection for its own sake, and reads no faster than it may (see [`crate::pace`]).
 //!
 //! Its streams stay open for as long as their connection, so by libp2p's count no connection would ever be idle. Here they
 //! do not count: gossip keeps its neighbours by saying so, and everybody else is kept or closed for other reasons (see
@@ -24,12 +24,12 @@ use libp2p::{
 };
 use tokio::time::Sleep;
 
-use super::pace::Frames;
 use crate::{
     addresses::{self, circuit},
     forward::forward,
     identity,
     neighbour_origin::NeighbourOrigin,
+    pace::Pace,
 };
 
 type Gossipsub = gossipsub::Behaviour<IdentityTransform, WhitelistSubscriptionFilter>;
@@ -38,7 +38,7 @@ type Inner = <Gossipsub as NetworkBehaviour>::ConnectionHandler;
 /// gossipsub, but for what its streams mean for a connection, and for how fast they are read.
 pub(crate) struct GossipBehaviour {
     inner: Gossipsub,
-    frames: Frames,
+    frames: Pace,
 }
 
 impl GossipBehaviour {
@@ -57,7 +57,7 @@ impl GossipBehaviour {
 
 impl From<Gossipsub> for GossipBehaviour {
     fn from(inner: Gossipsub) -> Self {
-        Self { inner, frames: Frames::default() }
+        Self { inner, frames: Pace::default() }
     }
 }
 
@@ -115,7 +115,7 @@ pub(crate) struct GossipHandler {
 /// The pace of reading: the time at which the next frame may be read.
 struct ReadPace {
     origin: NeighbourOrigin,
-    frames: Frames,
+    frames: Pace,
     wait: Option<Pin<Box<Sleep>>>,
 }
 

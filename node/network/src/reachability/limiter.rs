@@ -8,12 +8,14 @@ use std::{
 
 use farthing_protocol::Address;
 
-use farthing_bounds::subscriber;
+use farthing_bounds::{range, subscriber};
 
 use crate::addresses;
 
 /// Requests served in one interval (a minute): 8 dials each, so about 8 a second at the very most.
 const REQUESTS_MAX: usize = 60;
+/// Of these, the part of one address range: whoever has one of IPv6 has thousands of addresses.
+const RANGE_MAX: usize = REQUESTS_MAX / 4;
 
 /// Remembers whom it let ask.
 #[derive(Debug)]
@@ -39,12 +41,19 @@ impl Limiter {
             ips.iter().filter(|ip| addresses::is_global(**ip)).map(|ip| subscriber(*ip)).collect();
         let asked = self.peers.get(&peer).into_iter().chain(public.iter().filter_map(|ip| self.ips.get(ip)));
         let full = (self.peers.len() >= REQUESTS_MAX).then(|| self.peers.values().min()).flatten();
-        if let Some(last) = asked.chain(full).max() {
+        let crowded = public.iter().filter_map(|ip| self.crowd_of(range(*ip)));
+        if let Some(last) = asked.chain(full).chain(crowded).max() {
             return Err((*last + interval).duration_since(now));
         }
         self.peers.insert(peer, now);
         self.ips.extend(public.into_iter().map(|ip| (ip, now)));
         Ok(())
+    }
+
+    /// The time of the first request of this address range, if it has its part.
+    fn crowd_of(&self, of: IpAddr) -> Option<&Instant> {
+        let crowd = || self.ips.iter().filter(|(ip, _)| range(**ip) == of).map(|(_, at)| at);
+        if crowd().count() >= RANGE_MAX { crowd().min() } else { None }
     }
 }
 
@@ -89,5 +98,23 @@ mod tests {
         assert_eq!(admitted, REQUESTS_MAX);
         assert_eq!(limiter.peers.len(), REQUESTS_MAX);
         assert_eq!(limiter.admit(peer(200), &[], start + MINUTE), Ok(()));
+    }
+
+    #[test]
+    fn one_address_range_leaves_others_most_of_the_requests() {
+        let start = Instant::now();
+        let mut limiter = Limiter::new(MINUTE);
+        for n in 0..u8::try_from(RANGE_MAX).unwrap() {
+            let ip = format!("2620:fe:0:{n:x}::1").parse().unwrap();
+            assert_eq!(limiter.admit(peer(n), &[ip], start), Ok(()));
+        }
+        let again = ["2620:fe:0:ff::1".parse().unwrap()];
+        assert_eq!(limiter.admit(peer(100), &again, start + MINUTE / 2), Err(MINUTE / 2));
+        assert_eq!(
+            limiter.admit(peer(101), &["2620:fe:1::1".parse().unwrap()], start),
+            Ok(()),
+            "another range"
+        );
+        assert_eq!(limiter.admit(peer(100), &again, start + MINUTE), Ok(()));
     }
 }

@@ -31,18 +31,20 @@ use tokio::{
 use super::{dialer::dial_back, limiter::Limiter, place};
 use crate::{
     ReachConfig, addresses,
-    admission::Admission,
+    admission::{Admission, Shares, Visitor},
     command::{Asker, Command, Protocol},
     frame::{self, FrameError, MinimumPace},
     identity,
     line::Line,
+    partners::Partners,
     report::{Reporter, Strike},
     status::Counters,
 };
 
-/// Requests being served, per peer and in all; each dials at most eight addresses.
+/// Requests being served, per peer and in all, half of them of peers with open channels alone; each dials at most eight
+/// addresses.
 const REQUESTS_PER_PEER_MAX: usize = 1;
-const REQUESTS_MAX: usize = 8;
+const REQUESTS_MAX: usize = 16;
 /// The time for a request besides its dials: two frames on a slow line.
 const FRAMES_DEADLINE: Duration = Duration::from_secs(5);
 const PACE: MinimumPace = MinimumPace::any(FRAMES_DEADLINE);
@@ -86,10 +88,16 @@ async fn ask_another(
     exchange(stream.await.ok()?.ok()?, request, dial_deadline).await.ok()
 }
 
+/// The places of requests: wallets are free, so strangers of one address range have a part.
+fn places() -> Arc<Admission> {
+    Admission::shared(Shares::half_for_partners(REQUESTS_PER_PEER_MAX, REQUESTS_MAX))
+}
+
 /// Dials peers that ask for it.
 #[derive(Debug)]
 pub(crate) struct ReachServer {
     admission: Arc<Admission>,
+    partners: Partners,
     limiter: Mutex<Limiter>,
     /// The swarm's task, which knows where peers are connected from. Weak: it must end without us.
     commands: WeakSender<Command>,
@@ -104,11 +112,13 @@ impl ReachServer {
         config: &ReachConfig,
         allow_private: bool,
         commands: WeakSender<Command>,
+        partners: Partners,
         reporter: Reporter,
         counters: Arc<Counters>,
     ) -> Arc<Self> {
         Arc::new(Self {
-            admission: Admission::new(REQUESTS_PER_PEER_MAX, REQUESTS_MAX),
+            admission: places(),
+            partners,
             limiter: Mutex::new(Limiter::new(config.asker_interval)),
             commands,
             dial_deadline: config.dial_deadline,
@@ -120,7 +130,8 @@ impl ReachServer {
 
     /// Takes a stream that `peer` opened. Runs on its own task from here.
     pub(crate) fn accept(self: &Arc<Self>, peer: Address, stream: Line) {
-        let Some(permit) = self.admission.admit(peer) else {
+        let visitor = Visitor::of(peer, &stream, &self.partners);
+        let Some(permit) = self.admission.admit_visitor(visitor) else {
             return Counters::add(&self.counters.streams_reset);
         };
         let server = Arc::clone(self);
@@ -288,4 +299,28 @@ impl ReachServer {
 
 fn cut(reason: &str) -> String {
     reason.chars().take(limits::REACH_REASON_CHARS_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wallets_of_one_address_range_leave_others_places_to_be_dialled_back() {
+        let places = places();
+        let visitor = |wallet: u8, range: u8, is_partner| Visitor {
+            wallet: Address::from_bytes([wallet; 20]),
+            range: Some([9, 9, range, 0].into()),
+            is_partner,
+        };
+        let admitted = (0..20).filter_map(|wallet| places.admit_visitor(visitor(wallet, 1, false)));
+        let crowd: Vec<_> = admitted.collect();
+        assert_eq!(crowd.len(), 2);
+        let other = places.admit_visitor(visitor(30, 2, false));
+        assert!(other.is_some(), "another stranger");
+        let more = (40..60).filter_map(|wallet| places.admit_visitor(visitor(wallet, wallet, false)));
+        let strangers: Vec<_> = more.collect();
+        assert_eq!(crowd.len() + strangers.len() + 1, REQUESTS_MAX / 2);
+        assert!(places.admit_visitor(visitor(70, 1, true)).is_some(), "a partner");
+    }
 }

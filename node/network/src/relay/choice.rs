@@ -1,7 +1,8 @@
 //! The choice of relays that this node is reached through. Pure but for the clock and the randomness passed in.
 //!
 //! Two that lie apart, so that one network or provider that fails does not take both. One that does not answer, or through
-//! which this node does not reach itself, is left alone for a while, ever longer.
+//! which this node does not reach itself, is left alone for a while, ever longer. One that has brought no partner for hours
+//! makes room for another: it may know this node's own tests by where they come from, and drop everybody else.
 //!
 //! Invariant: an address through a relay is published only after a connection came in through it, under a key that this
 //! node had made for that.
@@ -16,9 +17,10 @@ use farthing_protocol::{Hash, keccak256};
 use libp2p::{Multiaddr, PeerId, core::transport::ListenerId};
 
 use crate::{
-    ReachConfig, RelayUse,
+    ReachConfig, RelayConfig, RelayUse,
     addresses::{self, circuit},
     identity,
+    partners::Partners,
 };
 
 /// Relays that are used at once.
@@ -70,6 +72,8 @@ struct Held {
     test_due: Instant,
     /// A test arrived.
     works: bool,
+    /// The time since which it has brought nobody who is surely another: a partner, whose channel cost gas.
+    unproven_since: Instant,
 }
 
 /// A connection of this node to itself that is under way.
@@ -90,6 +94,8 @@ struct RelayFailure {
 pub(crate) struct Relays {
     test_interval: Duration,
     pause_min: Duration,
+    unproven_max: Duration,
+    partners: Partners,
     held: Vec<Held>,
     failed: HashMap<PeerId, RelayFailure>,
     /// True while relays are wanted.
@@ -97,10 +103,12 @@ pub(crate) struct Relays {
 }
 
 impl Relays {
-    pub(crate) fn new(config: &ReachConfig) -> Self {
+    pub(crate) fn new(reach: &ReachConfig, relay: &RelayConfig, partners: Partners) -> Self {
         Self {
-            test_interval: config.interval,
-            pause_min: config.retry,
+            test_interval: reach.interval,
+            pause_min: reach.retry,
+            unproven_max: relay.unproven_max,
+            partners,
             held: Vec::new(),
             failed: HashMap::new(),
             seeks: false,
@@ -132,7 +140,8 @@ impl Relays {
     /// A place at `relay` is being asked for, by this listener.
     pub(crate) fn asked(&mut self, relay: RelayCandidate, listener: ListenerId, now: Instant) {
         let answer_due = Some(now + ANSWER_WITHIN);
-        self.held.push(Held { relay, listener, answer_due, test: None, test_due: now, works: false });
+        let (test, test_due, unproven_since) = (None, now, now);
+        self.held.push(Held { relay, listener, answer_due, test, test_due, works: false, unproven_since });
     }
 
     /// The relay gave a place, or goes on giving it.
@@ -176,6 +185,44 @@ impl Relays {
         true
     }
 
+    /// Somebody else came in along `way`.
+    pub(crate) fn brought(&mut self, peer: &PeerId, way: &Multiaddr, now: Instant) {
+        let Some(relay) = circuit::relay(way) else { return };
+        let is_partner = identity::wallet(peer).is_some_and(|wallet| self.partners.contains(&wallet));
+        if let Some(held) = self.held.iter_mut().find(|held| is_partner && held.relay.peer == relay) {
+            held.unproven_since = now;
+        }
+    }
+
+    /// Gives up the relay that has brought no partner for longest, if that is too long, both work and another can be asked.
+    pub(crate) fn leave_unproven(
+        &mut self,
+        candidates: &[RelayCandidate],
+        now: Instant,
+    ) -> Option<(RelayCandidate, ListenerId)> {
+        let (at, left) = self.held.iter().enumerate().min_by_key(|(_, held)| held.unproven_since)?;
+        let is_due = left.unproven_since + self.unproven_max <= now;
+        if !is_due || self.held.len() < WANTED || self.held.iter().any(|held| !held.works) {
+            return None;
+        }
+        let is_unused = |one: &RelayCandidate| self.held.iter().all(|held| held.relay.peer != one.peer);
+        let never_failed = |one: &RelayCandidate| {
+            self.failed.get(&one.peer).is_none_or(|failed| failed.count == 0 && failed.until <= now)
+        };
+        let is_apart = |one: &RelayCandidate| {
+            let mut staying = self.held.iter().filter(|held| held.listener != left.listener);
+            staying.all(|held| one.is_apart_from(&held.relay))
+        };
+        if !candidates.iter().any(|one| is_unused(one) && never_failed(one) && is_apart(one)) {
+            return None;
+        }
+        let left = self.held.remove(at);
+        // Not a failure: it is asked again when there is nobody else.
+        let until = now + self.pause_min;
+        self.failure_of(left.relay.peer, now).until = until;
+        Some((left.relay, left.listener))
+    }
+
     /// The listener ended: the relay is gone, or gives no place. Returns the relay, if it was one.
     pub(crate) fn ended(&mut self, listener: ListenerId, now: Instant) -> Option<RelayCandidate> {
         let at = self.held.iter().position(|held| held.listener == listener)?;
@@ -203,16 +250,22 @@ impl Relays {
     }
 
     fn note_failure(&mut self, peer: PeerId, now: Instant) {
+        let pause_min = self.pause_min;
+        let failed = self.failure_of(peer, now);
+        let pause = pause_min.saturating_mul(1 << failed.count.min(16));
+        failed.count = failed.count.saturating_add(1);
+        failed.until = now + pause.min(PAUSE_MAX);
+    }
+
+    /// The note on a relay that is left alone.
+    fn failure_of(&mut self, peer: PeerId, now: Instant) -> &mut RelayFailure {
         if self.failed.len() >= FAILED_MAX && !self.failed.contains_key(&peer) {
             self.failed.retain(|_, failed| failed.until > now);
             if self.failed.len() >= FAILED_MAX {
                 self.failed.clear();
             }
         }
-        let failed = self.failed.entry(peer).or_insert(RelayFailure { count: 0, until: now });
-        let pause = self.pause_min.saturating_mul(1 << failed.count.min(16));
-        failed.count = failed.count.saturating_add(1);
-        failed.until = now + pause.min(PAUSE_MAX);
+        self.failed.entry(peer).or_insert(RelayFailure { count: 0, until: now })
     }
 
     /// The addresses under which this node was reached through relays.
@@ -227,7 +280,7 @@ impl Relays {
             is_sought: self.seeks,
             through: wallets.filter_map(|held| identity::wallet(&held.relay.peer)).collect(),
             asked: self.held.iter().filter(|held| !held.works).count(),
-            failed: self.failed.len(),
+            failed: self.failed.values().filter(|failed| failed.count > 0).count(),
         }
     }
 }

@@ -51,6 +51,11 @@ impl SwarmTask {
             self.relays_changed();
         }
         let candidates = self.peers.relays();
+        if let Some((relay, listener)) = self.parts.relays.leave_unproven(&candidates, now) {
+            tracing::info!(relay = %shown(&relay), "no customer connected through a relay for hours; asking another");
+            self.parts.swarm.remove_listener(listener);
+            self.relays_changed();
+        }
         if let Some(relay) = self.parts.relays.choose(candidates, &random(), now) {
             self.ask_for_place(relay, now);
         }
@@ -96,7 +101,9 @@ impl SwarmTask {
     /// Notes that this node came to itself through a relay; false if somebody else came.
     pub(super) fn came_through_relay(&mut self, key: &PeerId, way: &Multiaddr) -> bool {
         let before = self.parts.relays.published().len();
-        if !self.parts.relays.arrived(key, way, Instant::now()) {
+        let now = Instant::now();
+        if !self.parts.relays.arrived(key, way, now) {
+            self.parts.relays.brought(key, way, now);
             return false;
         }
         if self.parts.relays.published().len() != before {

@@ -1,6 +1,9 @@
 //! Peers that break the rules are refused, and cost little.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use farthing_bounds::ByteBudget;
@@ -15,7 +18,7 @@ use libp2p::{Swarm, identity::Keypair, swarm::SwarmEvent};
 use tokio::sync::Notify;
 
 use crate::{
-    raw::{self, RawBehaviour, Sent, frame, raw_peer, wallet_keypair},
+    raw::{self, RawBehaviour, Sent, frame, raw_peer, raw_peer_that_calls, wallet_keypair},
     support::{
         DEADLINE, Node, config, network, new_key, record, request, response, status_answer, status_question,
         until,
@@ -258,4 +261,36 @@ async fn nonsense_on_an_info_stream_is_refused() {
     let just_enough = InfoRequest::Records(vec![Default::default(); limits::INFO_ITEMS_MAX]);
     let answer = raw::ask(&mut stranger, frame(&wire::encode(&just_enough))).await.unwrap();
     assert_eq!(wire::decode::<InfoResponse>(&answer[4..]).unwrap(), InfoResponse::Records(Vec::new()));
+}
+
+/// So many at once, and so many further ones at 16 a second: two seconds at least, on the slowest machine and on the fastest.
+const AT_ONCE: usize = 256;
+const FURTHER: usize = 32;
+const FURTHER_TAKE: Duration = Duration::from_millis(1_900);
+
+#[tokio::test]
+async fn a_stranger_that_asks_without_end_is_answered_at_a_steady_pace() {
+    let (_node, mut stranger) = node_with_stranger(NetworkLimits::default()).await;
+    let nothing = frame(&wire::encode(&InfoRequest::Records(Vec::new())));
+    let begun = Instant::now();
+    for _ in 0..AT_ONCE + FURTHER {
+        assert!(raw::ask(&mut stranger, nothing.clone()).await.is_some());
+    }
+    assert!(begun.elapsed() >= FURTHER_TAKE, "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn a_stranger_that_asks_the_directory_without_end_is_answered_at_a_steady_pace() {
+    let node = Node::start(config()).await;
+    let (protocol, keypair) = (network().kad_protocol(), wallet_keypair(&new_key()));
+    let mut stranger = raw_peer_that_calls(protocol, keypair, network().identify_version(), &[]);
+    raw::connect(&mut stranger, &node.listening()).await;
+    // The length of a message, its type, and the key whose nearest nodes are asked for.
+    let find_node = [7, 0x08, 4, 0x12, 3, b'k', b'e', b'y'];
+    let begun = Instant::now();
+    for _ in 0..AT_ONCE + FURTHER {
+        let answer = raw::say(&mut stranger, find_node.to_vec()).await;
+        assert!(answer.is_some_and(|answer| !answer.is_empty()));
+    }
+    assert!(begun.elapsed() >= FURTHER_TAKE, "{:?}", begun.elapsed());
 }

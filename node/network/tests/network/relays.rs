@@ -134,6 +134,26 @@ async fn an_owner_that_nobody_can_connect_to_is_called_through_two_relays_that_w
     assert!(circuits.iter().sum::<u64>() >= 3, "two tests and the consumer: {circuits:?}");
 }
 
+/// A relay can tell the owner's own test by where it comes from, and drop everybody else.
+#[tokio::test]
+async fn an_owner_asks_another_relay_when_nobody_who_paid_came_through_one() {
+    let first = relaying(RelayConfig::default(), &[]).await;
+    let second = relaying(RelayConfig::default(), &[&first]).await;
+    let third = relaying(RelayConfig::default(), &[&first, &second]).await;
+    let relays = [&first, &second, &third];
+    let bootstrap = relays.iter().map(|relay| relay.listening()).collect();
+    let relay = RelayConfig { unproven_max: Duration::from_secs(1), ..RelayConfig::default() };
+    let owner = Node::start(NetworkConfig { listen: Vec::new(), bootstrap, relay, ..quick() }).await;
+    for relay in relays {
+        owner.connected_to(relay.address).await;
+    }
+    owner.handle.publish(FLAG_ACCEPTS_CALLS, 1, [0; 32]).await.unwrap();
+    until("each gave a place", async || {
+        relays.iter().all(|relay| relay.handle.counters().relay_reservations > 0)
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn whoever_only_buys_or_can_be_reached_takes_no_place() {
     let first = relaying(RelayConfig::default(), &[]).await;

@@ -15,8 +15,12 @@ fn candidate(n: u8, ip: &str) -> RelayCandidate {
     RelayCandidate { peer: peer(n), address: format!("/{family}/{ip}/tcp/3001").parse().unwrap() }
 }
 
+fn with(partners: Partners) -> Relays {
+    Relays::new(&ReachConfig::default(), &RelayConfig::default(), partners)
+}
+
 fn fresh() -> Relays {
-    Relays::new(&ReachConfig::default())
+    with(Partners::default())
 }
 
 /// Asks one for a place.
@@ -136,4 +140,39 @@ fn one_that_dies_is_replaced_by_another() {
     assert_eq!(relays.published(), [second.circuit()]);
     let (third, _) = ask(&mut relays, &all, now).unwrap();
     assert!(third != first && third != second);
+}
+
+#[test]
+fn a_relay_that_brings_nobody_who_paid_makes_room_for_another_and_one_of_two_always_works() {
+    let mut now = Instant::now();
+    let all = [candidate(1, "8.1.0.1"), candidate(2, "8.2.0.1"), candidate(3, "8.3.0.1")];
+    let partners = Partners::default();
+    partners.set([identity::wallet(&peer(100)).unwrap()].into());
+    let mut relays = with(partners);
+    let (idle, listener) = use_one(&mut relays, &all, now);
+    let (busy, _) = use_one(&mut relays, &all, now);
+
+    now += RelayConfig::default().unproven_max;
+    relays.brought(&peer(100), &busy.circuit(), now);
+    relays.brought(&peer(100), &idle.address, now);
+    relays.brought(&peer(101), &idle.circuit(), now);
+    assert_eq!(relays.leave_unproven(&all, now - Duration::from_secs(1)), None, "it still has time");
+    let known = [idle.clone(), busy.clone()];
+    assert_eq!(relays.leave_unproven(&known, now), None, "there is no other");
+    let mut near = vec![candidate(4, "8.1.0.2"), candidate(5, "8.2.0.2"), candidate(6, "8.3.0.2")];
+    near.retain(|one| !one.is_apart_from(&busy));
+    assert_eq!(relays.leave_unproven(&near, now), None, "the other is too near to the one that stays");
+    assert_eq!(relays.leave_unproven(&all, now), Some((idle.clone(), listener)));
+    assert_eq!(relays.published(), [busy.circuit()]);
+    assert_eq!(relays.report().failed, 0, "it did not fail");
+
+    let (third, _) = ask(&mut relays, &all, now).unwrap();
+    assert!(![&idle, &busy].contains(&&third));
+    now += RelayConfig::default().unproven_max;
+    assert_eq!(relays.leave_unproven(&all, now), None, "the new one does not work yet");
+    relays.given(&third.peer, now);
+    relays.tested(&third.peer, peer(201), now);
+    assert!(relays.arrived(&peer(201), &third.circuit(), now));
+    relays.brought(&peer(100), &third.circuit(), now);
+    assert_eq!(relays.leave_unproven(&all, now).unwrap().0, busy, "nobody came through it since");
 }

@@ -29,3 +29,22 @@ async fn what_a_call_asks_is_looked_at_after_its_price_and_channel_and_counts_wh
     payer.refused("one too many", misfit("last"), RefusalCode::RateLimited).await?;
     expect_paid(&world, 0).await
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_voucher_that_its_payer_did_not_sign_counts_as_work_for_nothing() -> Result<()> {
+    let owner_settings = setting("limits.uncharged_trial_ms", "60000");
+    let world = World::with(Setup { owner_settings, ..Setup::default() }).await?;
+    let payer = Payer::join(&world, 0x65, cost(10)).await?;
+    let stranger = SecretKey::from_bytes(&[0x77; 32])?;
+    let domain = payer.chain.domain();
+    let forged = Voucher { channel: payer.channel, cumulative: cost(1) }.sign(&domain, &stranger);
+    let unsigned = |id: &str| CallRequest {
+        payment: payer.pays(payer.channel, cost(1), Some(forged)),
+        ..payer.request(id, cost(1))
+    };
+    for n in 0..20 {
+        payer.refused("forged", unsigned(&format!("{n}")), RefusalCode::BadSignature).await?;
+    }
+    payer.refused("one too many", unsigned("last"), RefusalCode::RateLimited).await?;
+    expect_paid(&world, 0).await
+}

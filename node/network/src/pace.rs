@@ -1,7 +1,8 @@
-//! A limit on how fast neighbours gossip: counted in frames, before the library has read them. Pure.
+//! A limit on how fast peers gossip and ask: counted in frames and in questions, before they are read. Pure.
 //!
-//! What the library takes, it keeps for a while, whatever it is worth: the id of each object, and each object until it was
-//! judged. So what it takes is bounded here, and with it the library's memory and time.
+//! What the library of gossip takes, it keeps for a while, whatever it is worth: the id of each object, and each object until
+//! it was judged. So what it takes is bounded here, and with it the library's memory and time. A question is free, and its
+//! answer may take a read of the disk and a megabyte of the line.
 
 use std::{
     collections::HashMap,
@@ -14,9 +15,10 @@ use parking_lot::Mutex;
 use crate::neighbour_origin::NeighbourOrigin;
 
 /// From one frame to the next, of one origin, in the long run: 960 a minute. A neighbour of a network of a million
-/// services tells of a hundred objects a minute, so nine such neighbours in one address range are not held up.
+/// services tells of a hundred objects a minute, so nine such neighbours in one address range are not held up. A node
+/// asks a neighbour about each service that it reads ahead, four at a time, and waits without harm.
 const FRAME_EVERY: Duration = Duration::from_micros(62_500);
-/// Frames at once: an owner's 64 listings, changed twice, and what others had to tell meanwhile.
+/// Frames at once: an owner's 64 listings, changed twice, and what others had to tell meanwhile. As many questions.
 const FRAMES_AT_ONCE: u32 = 256;
 /// The longest that one connection waits for its next frame, however many others its range has: the messages to a
 /// neighbour wait as long as those from it, and a flood in the neighbourhood must not silence an honest node.
@@ -24,12 +26,12 @@ const WAIT_MAX: Duration = Duration::from_secs(1);
 /// Origins that are counted: more than can be connected. Those that owe nothing are forgotten first.
 const ORIGINS_MAX: usize = 1024;
 
-/// The frames that every origin has left. A cheap handle, shared by all connections.
+/// The frames, or the questions, that every origin has left. A cheap handle, shared by all connections.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Frames(Arc<Mutex<HashMap<NeighbourOrigin, Instant>>>);
+pub(crate) struct Pace(Arc<Mutex<HashMap<NeighbourOrigin, Instant>>>);
 
-impl Frames {
-    /// Counts one frame of `origin`, and says how long the next one is not to be read.
+impl Pace {
+    /// Counts one of `origin`, and says how long the next one is not to be read.
     pub(crate) fn spend(&self, origin: NeighbourOrigin, now: Instant) -> Duration {
         let mut whole_at = self.0.lock();
         if whole_at.len() >= ORIGINS_MAX && !whole_at.contains_key(&origin) {
@@ -71,7 +73,7 @@ mod tests {
 
     /// Counts the frames read in this time from `connections` that always have another one.
     fn read_in(seconds: u64, connections: usize) -> usize {
-        let (frames, start) = (Frames::default(), Instant::now());
+        let (frames, start) = (Pace::default(), Instant::now());
         let mut next = vec![start; connections];
         let end = start + Duration::from_secs(seconds);
         let mut read = 0;
@@ -96,7 +98,7 @@ mod tests {
 
     #[test]
     fn what_neighbours_tell_of_on_a_busy_day_waits_for_nothing() {
-        let (frames, start) = (Frames::default(), Instant::now());
+        let (frames, start) = (Pace::default(), Instant::now());
         // Nine in one range, a hundred objects a minute each, and 256 of one owner at once.
         for n in 0..9 * 100 {
             assert_eq!(frames.spend(range(1), start + n * Duration::from_micros(66_667)), Duration::ZERO);
@@ -112,7 +114,7 @@ mod tests {
 
     #[test]
     fn the_count_of_origins_is_bounded_and_who_owes_is_not_forgotten() {
-        let (frames, start) = (Frames::default(), Instant::now());
+        let (frames, start) = (Pace::default(), Instant::now());
         for _ in 0..300 {
             frames.spend(range(1), start);
         }
