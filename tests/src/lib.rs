@@ -2,6 +2,7 @@
 
 pub mod agreement;
 pub mod calls;
+pub mod clock;
 pub mod command;
 pub mod console_pages;
 pub mod dht;

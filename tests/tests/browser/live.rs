@@ -102,6 +102,20 @@ async fn a_page_left_open_says_since_when_a_node_that_hangs_does_not_answer() ->
     browser.close().await
 }
 
+/// Has the clock of the browser's machine set back at each look.
+const SET_BACK: &str = "let now = Date.now(); Date.now = () => (now -= 60000);";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_whose_clock_is_set_back_says_that_a_node_that_hangs_does_not_answer() -> Result<()> {
+    let Some((browser, node, _, _folder)) = opened().await? else { return Ok(()) };
+    browser.client.execute(SET_BACK, Vec::new()).await?;
+    node.freeze()?;
+    let said = eventually("the page says so", async || away(&browser).await).await;
+    node.thaw()?;
+    said?;
+    browser.close().await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_open_form_says_that_its_log_in_has_ended_and_keeps_what_was_typed() -> Result<()> {
     let Some((browser, _node, _, _folder)) = opened().await? else { return Ok(()) };

@@ -26,6 +26,7 @@ use farthing_control::{
     Local, endpoint,
     types::{Activity, CallsPage, CatalogPage, CatalogQuery, Figures, Reach, Status},
 };
+use farthing_os::clock;
 use farthing_protocol::keccak256;
 use futures::stream;
 use http::{HeaderMap, StatusCode};
@@ -209,8 +210,10 @@ async fn digest(node: &Local) -> Option<[u8; 32]> {
     status.chain.head = None;
     status.chain.head_age_secs = None;
     let activity: Activity = node.ask(endpoint::Activity.with("limit", 1)).await.ok()?;
-    // The ledger knows nothing of a call that was refused.
-    let calls: CallsPage = node.ask(endpoint::Calls.with("limit", 1)).await.ok()?;
+    // The ledger knows nothing of a call that was refused. Where a clock was set back, calls of before are dated later than now, and
+    // would hide for hours that others came.
+    let until_secs = clock::now_secs().saturating_add(1);
+    let calls: CallsPage = node.ask(endpoint::Calls.with("limit", 1).with("to", until_secs)).await.ok()?;
     let mut reach: Reach = node.ask(endpoint::Reached).await.ok()?;
     reach.checked_secs = None;
     // They are counted some seconds after a call.

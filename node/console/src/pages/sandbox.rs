@@ -9,6 +9,8 @@
 //!
 //! Invariant: every end of a call says whether it was charged ([`cost`]).
 
+use std::time::Instant;
+
 use axum::{
     extract::{Path, Query, State},
     response::{IntoResponse, Redirect},
@@ -172,6 +174,7 @@ pub(super) async fn act(
                 call_id,
                 service: id,
                 at_secs: clock::now_secs(),
+                began: Instant::now(),
                 live: true,
                 stage: CallStage::UnderWay,
                 operation: name_of(&form),
@@ -216,6 +219,7 @@ async fn sample(node: &Local, id: ServiceId, operation: &str, fields: Fields) ->
         call_id: CallId::from_bytes(*uuid::Uuid::new_v4().as_bytes()),
         service: id,
         at_secs: clock::now_secs(),
+        began: Instant::now(),
         live: false,
         stage: CallStage::Ended,
         operation: operation.to_owned(),

@@ -222,9 +222,7 @@ impl SandboxTemplate {
         let here = address(id);
         let shown_id = shown.as_ref().map(|shown| shown.exchange.call_id);
         let at_most_secs = form.as_ref().and_then(|form| form.timeout_secs);
-        let under_way = shown
-            .as_ref()
-            .and_then(|shown| ShownUnderWay::of(&shown.exchange, at_most_secs, clock::now_secs()));
+        let under_way = shown.as_ref().and_then(|shown| ShownUnderWay::of(&shown.exchange, at_most_secs));
         let chosen = form.map(|form| {
             let operation = name_of(&form);
             let has_sample = samples.iter().any(|sample| sample.operation == operation);
