@@ -3,7 +3,7 @@
 use std::{env, path::Path};
 
 use anyhow::{Context, Result, ensure};
-use farthing_protocol::Address;
+use farthing_protocol::{Address, CallId};
 use farthing_testnet::program;
 use tokio::process::Command;
 
@@ -27,6 +27,12 @@ pub fn calls() -> Result<u64> {
         "FARTHING_FULL_CALLS is from {CALLS_DEFAULT} to 2000000"
     );
     Ok(calls)
+}
+
+/// The id of a call of such a node; the oldest has number 0.
+#[must_use]
+pub fn call_id(number: u64) -> CallId {
+    CallId::from_idempotency_key(&number.to_string())
 }
 
 /// Fills the stores of a node that has run once and does not run now. Its `network.name` is [`NETWORK`]. The program

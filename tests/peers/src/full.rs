@@ -5,11 +5,11 @@ use std::{collections::BTreeMap, fs, path::Path};
 use anyhow::Result;
 use farthing_ledger::{Ledger, OpenMode, Promise};
 use farthing_protocol::{
-    Address, CallId, CallRequest, ServiceId, Usdc,
+    Address, CallRequest, ServiceId, Usdc,
     call::{ChargePolicy, Method, Payment},
     wire::NetworkName,
 };
-use farthing_tests::full::{BETWEEN_CALLS_SECS, LISTINGS, NETWORK};
+use farthing_tests::full::{BETWEEN_CALLS_SECS, LISTINGS, NETWORK, call_id};
 
 use crate::simulate::catalog;
 
@@ -87,8 +87,4 @@ fn promise(number: u64, time_secs: u64) -> Promise {
         seen_total: Usdc::ZERO,
         charge_policy: ChargePolicy::Success,
     }
-}
-
-fn call_id(number: u64) -> CallId {
-    CallId::from_idempotency_key(&number.to_string())
 }

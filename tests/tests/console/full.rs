@@ -108,6 +108,12 @@ async fn has_its_oldest_calls(node: &Node, browser: &mut Browser, calls: u64) ->
     let history = control.ask(endpoint::History.with("limit", 500).with("to", until_secs)).await?;
     let log = control.ask(endpoint::Calls.with("limit", 500).with("to", until_secs)).await?;
     ensure!(history.entries.len() == 500 && log.calls.len() == 500, "{history:?}\n{log:?}");
+    let oldest = full::call_id(0);
+    let found = control.ask(endpoint::Calls.with("limit", 1).with("call_id", oldest)).await?;
+    ensure!(
+        found.calls.len() == 1 && found.next.is_none(),
+        "found without looking through the others: {found:?}"
+    );
     for page in ["finance/history", "activity"] {
         let page = browser.get(&format!("/panel/{page}?to={until_secs}")).await?;
         ensure!(page.status == 200 && page.body.matches("<tr").count() > 20, "{page:?}");
