@@ -54,6 +54,10 @@ nat-test: anvil ## Run only the NAT laboratory: whole nodes behind routers in ne
 browser-test: anvil tools-deps build ## Run only the tests of the console in Chromium: axe-core checks every page; pictures in target/screenshots
 	PICTURES=1 cargo test --workspace --test browser --locked
 
+.PHONY: full-test
+full-test: build ## Run only the test of the console on a full node, with CALLS calls of history, a million unless said; takes minutes
+	FARTHING_FULL_CALLS="$(or $(CALLS),1000000)" cargo test --workspace --test console --locked -- --nocapture full::
+
 .PHONY: sdk-test
 sdk-test: anvil sdk-deps build ## Test client code in every language: compile it strictly and make paid calls
 	cargo test --workspace --test sdk --locked

@@ -337,6 +337,16 @@ fn key(alert: &Alert) -> Key {
     (alert.kind, alert.subject.clone())
 }
 
+/// Fills in since when each alert stands; one that was dated ahead, before the clock was set back, stands since now.
+fn date(alerts: &mut [Alert], since: &mut BTreeMap<Key, u64>, now_secs: u64) {
+    let mut still = BTreeMap::new();
+    for alert in alerts {
+        alert.since_secs = since.get(&key(alert)).map_or(now_secs, |secs| now_secs.min(*secs));
+        still.insert(key(alert), alert.since_secs);
+    }
+    *since = still;
+}
+
 /// The parts that the alerts are made of.
 #[derive(Clone, Debug)]
 pub struct AlertsParts {
@@ -390,14 +400,7 @@ impl Alerts {
     /// Lists what is amiss now.
     pub fn look(&self) -> Vec<Alert> {
         let mut alerts = current(&self.facts(), &self.0.levels.get());
-        let mut since = self.0.since.lock();
-        let now_secs = clock::now_secs();
-        let mut still = BTreeMap::new();
-        for alert in &mut alerts {
-            alert.since_secs = since.get(&key(alert)).copied().unwrap_or(now_secs);
-            still.insert(key(alert), alert.since_secs);
-        }
-        *since = still;
+        date(&mut alerts, &mut self.0.since.lock(), clock::now_secs());
         alerts
     }
 

@@ -50,7 +50,7 @@ pub struct History {
 }
 
 /// The entries that are looked for.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct HistoryFilter {
     pub kinds: BTreeSet<HistoryKind>,
     pub state: Option<HistoryState>,
@@ -81,34 +81,40 @@ impl History {
     pub async fn step(&self, filter: HistoryFilter, limit: usize) -> Result<HistoryPage, LedgerError> {
         // Who has bought something wants to see it.
         self.ledger.catch_up().await;
-        let history = self.clone();
-        aside(move || {
-            let names = history.names();
-            let (entries, next) = read::step(&history.ledger, &filter, limit)?;
-            let entries = entries.into_iter().map(|entry| entry.shown(&names)).collect();
-            Ok(HistoryPage { entries, next: next.map(|place| place.to_string()) })
-        })
-        .await
+        let (entries, next) = self.entries(filter, limit).await?;
+        Ok(HistoryPage { entries, next: next.map(|place| place.to_string()) })
     }
 
-    /// Reads everything that fits into an export, the newest first.
+    /// Reads everything that fits into an export, the newest first. Where few entries fit the filter, this looks through all that are
+    /// kept, step by step, and no further once nobody waits any more.
     ///
     /// # Errors
     /// Only failures of storage.
     pub async fn export(&self, mut filter: HistoryFilter) -> Result<Vec<HistoryEntry>, LedgerError> {
         self.ledger.catch_up().await;
+        let mut all = Vec::new();
+        loop {
+            let limit = (EXPORTED_MAX - all.len()).min(STEP_MAX);
+            let (entries, next) = self.entries(filter.clone(), limit).await?;
+            all.extend(entries);
+            match next {
+                Some(next) if all.len() < EXPORTED_MAX => filter.before = next,
+                _ => return Ok(all),
+            }
+        }
+    }
+
+    /// Reads up to `limit` entries, and where to go on.
+    async fn entries(
+        &self,
+        filter: HistoryFilter,
+        limit: usize,
+    ) -> Result<(Vec<HistoryEntry>, Option<HistoryPosition>), LedgerError> {
         let history = self.clone();
         aside(move || {
-            let (names, mut all) = (history.names(), Vec::new());
-            loop {
-                let limit = (EXPORTED_MAX - all.len()).min(STEP_MAX);
-                let (entries, next) = read::step(&history.ledger, &filter, limit)?;
-                all.extend(entries.into_iter().map(|entry| entry.shown(&names)));
-                match next {
-                    Some(next) if all.len() < EXPORTED_MAX => filter.before = next,
-                    _ => return Ok(all),
-                }
-            }
+            let names = history.names();
+            let (entries, next) = read::step(&history.ledger, &filter, limit)?;
+            Ok((entries.into_iter().map(|entry| entry.shown(&names)).collect(), next))
         })
         .await
     }

@@ -3,6 +3,7 @@
 pub mod agreement;
 pub mod calls;
 pub mod chain_proxy;
+pub mod clock;
 pub mod command;
 pub mod console_pages;
 pub mod dht;

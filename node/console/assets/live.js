@@ -62,8 +62,9 @@ let waiting = false;
 let isOutdated = false;
 // A click is lost if what was pressed is exchanged before the pointer is up.
 let isPressed = false;
-let heardAt = Date.now();
-let tickedAt = Date.now();
+// Of a clock that nobody sets.
+let heardAt = performance.now();
+let tickedAt = performance.now();
 
 function sayLoggedOut(events) {
   events.close();
@@ -109,17 +110,17 @@ function follow() {
   // The node says at once that something changed if the page is older than the stream.
   const events = new EventSource(`/panel/events?since=${document.body.dataset.changes}`);
   const heard = () => {
-    heardAt = Date.now();
+    heardAt = performance.now();
     away.hidden = true;
   };
   const judge = () => {
-    const now = Date.now();
+    const now = performance.now();
     // A page that slept heard nothing.
     if (now - tickedAt > 3 * TICK_MS) heardAt = now;
     tickedAt = now;
     const isMissed = events.readyState !== EventSource.CLOSED && now - heardAt > AWAY_AFTER_MS;
     if (!isMissed || !away.hidden) return;
-    document.getElementById("away-since").textContent = new Date(heardAt).toLocaleTimeString();
+    document.getElementById("away-since").textContent = new Date(Date.now() - (now - heardAt)).toLocaleTimeString();
     away.hidden = false;
   };
   events.addEventListener("here", heard);

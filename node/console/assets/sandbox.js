@@ -50,8 +50,8 @@ document.getElementById("saved-name")?.addEventListener("keydown", (event) => {
 /** Counts on how long a call has been under way, as the page said it. */
 function count() {
   for (const told of document.querySelectorAll("[data-elapsed]")) {
-    told.dataset.began ??= Date.now() - 1000 * told.dataset.elapsed;
-    told.textContent = `${Math.floor((Date.now() - told.dataset.began) / 1000)} s`;
+    told.dataset.began ??= performance.now() - 1000 * told.dataset.elapsed;
+    told.textContent = `${Math.floor((performance.now() - told.dataset.began) / 1000)} s`;
   }
 }
 count();

@@ -314,7 +314,8 @@ impl Access {
     /// Stores, now and then, that sessions are used: a restart must not take them for idle.
     fn remember_use(&self, now_secs: u64) {
         let stored = self.0.use_stored_secs.load(Ordering::Relaxed);
-        let is_due = now_secs.saturating_sub(stored) >= USE_STORED_EVERY_SECS;
+        // Also when the clock was set back: what is stored may be hours ahead.
+        let is_due = now_secs.abs_diff(stored) >= USE_STORED_EVERY_SECS;
         let exchange = || {
             self.0.use_stored_secs.compare_exchange(stored, now_secs, Ordering::Relaxed, Ordering::Relaxed)
         };

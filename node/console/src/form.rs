@@ -183,18 +183,36 @@ async fn came(request: Request, panel: &ConsoleState) -> Result<(Visit, Sent, Re
 /// Holds a form of somebody whose log-in has ended. A stranger may send no more of it than to a log-in.
 async fn held(panel: &ConsoleState, parts: &Parts, body: Body) -> Failure {
     let not_logged_in = not_logged_in(panel, parts);
-    let Failure::NotLoggedIn { has_ended: true, .. } = not_logged_in else { return not_logged_in };
-    let bytes = to_bytes(body, GUEST_BYTES_MAX).await.unwrap_or_default();
-    let pairs = url::form_urlencoded::parse(&bytes).into_owned();
-    let pairs = pairs.filter(|(name, _)| !matches!(name.as_str(), KEY_FIELD | PASSWORD_FIELD));
-    let address = parts.uri.path_and_query().map_or_else(String::new, ToString::to_string);
-    let form = HeldForm { address, pairs: pairs.collect() };
-    let theme = Theme::named(cookie(&parts.headers, THEME_COOKIE).unwrap_or_default());
-    if form.pairs.is_empty() {
-        not_logged_in
-    } else {
-        Failure::LogInFirst(Box::new(LogInFirst::new(theme, &form)))
+    let Failure::NotLoggedIn { has_ended, .. } = not_logged_in else { return not_logged_in };
+    let Ok(bytes) = to_bytes(body, GUEST_BYTES_MAX).await else { return unread(panel, parts) };
+    let mut pairs: Vec<(String, String)> = url::form_urlencoded::parse(&bytes).into_owned().collect();
+    // A browser whose cookie was deleted, or expired there, sends none. Only pages behind a log-in have the field of the key.
+    let has_ended = has_ended || pairs.iter().any(|(name, _)| name == KEY_FIELD);
+    pairs.retain(|(name, _)| !matches!(name.as_str(), KEY_FIELD | PASSWORD_FIELD));
+    if !has_ended || pairs.is_empty() {
+        return Failure::NotLoggedIn { next: None, has_ended };
     }
+    let form = HeldForm { address: address_of(parts), pairs };
+    Failure::LogInFirst(Box::new(LogInFirst::new(theme_of(parts), &form)))
+}
+
+/// Asks for the log-in that a form needs of which nothing is read: one with files, or too long to be held. The page before it
+/// still has what was typed.
+pub(super) fn unread(panel: &ConsoleState, parts: &Parts) -> Failure {
+    match not_logged_in(panel, parts) {
+        Failure::NotLoggedIn { .. } => {
+            Failure::LogInFirst(Box::new(LogInFirst::unread(theme_of(parts), address_of(parts))))
+        }
+        other => other,
+    }
+}
+
+fn address_of(parts: &Parts) -> String {
+    parts.uri.path_and_query().map_or_else(String::new, ToString::to_string)
+}
+
+fn theme_of(parts: &Parts) -> Theme {
+    Theme::named(cookie(&parts.headers, THEME_COOKIE).unwrap_or_default())
 }
 
 /// A form of somebody who is not logged in yet. That it is ours, [`super::guard::same_site`] has seen.

@@ -24,7 +24,7 @@ const SECRET_FIELDS: [&str; 5] = ["password", "repeated", "passphrase", "header_
 const SECRET_PLACES: [&str; 2] = ["/words", "/phrase"];
 
 /// Parts of addresses that take forms and are no pages.
-const NO_PAGES: [&str; 15] = [
+const NO_PAGES: [&str; 16] = [
     "/price",
     "/state",
     "/secrets",
@@ -40,6 +40,7 @@ const NO_PAGES: [&str; 15] = [
     "/revoke",
     "/show",
     "/cancel",
+    "/upload",
 ];
 
 /// The fields of a form that was not taken, and the address that it goes to.
@@ -109,6 +110,12 @@ impl LogInFirst {
         let next = next_or_home(Some(form.page())).to_owned();
         Self { theme, next, held: form.written().unwrap_or_default(), is_secret: form.is_secret() }
     }
+
+    /// Asks without the form, of which only the address is known.
+    pub(super) fn unread(theme: Theme, address: String) -> Self {
+        let form = HeldForm { address, pairs: Vec::new() };
+        Self { held: String::new(), ..Self::new(theme, &form) }
+    }
 }
 
 impl IntoResponse for LogInFirst {
@@ -161,6 +168,19 @@ mod tests {
         }
         let asked = LogInFirst::new(Theme::System, &short);
         assert!(!asked.held.is_empty() && !asked.is_secret && asked.next == "/panel/theme");
+    }
+
+    #[test]
+    fn a_form_of_which_nothing_is_read_leads_to_its_page_and_holds_nothing() {
+        for (address, page) in [
+            ("/panel/settings/backup/upload", "/panel/settings/backup"),
+            ("/panel/apis/new?x=1", "/panel/apis/new"),
+            ("//evil.example/panel", "/panel"),
+        ] {
+            let asked = LogInFirst::unread(Theme::System, address.to_owned());
+            assert!(asked.held.is_empty() && !asked.is_secret, "{address}");
+            assert_eq!(asked.next, page, "{address}");
+        }
     }
 
     #[test]

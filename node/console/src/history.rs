@@ -4,7 +4,7 @@
 //! Invariant: a session sees its own exchanges only. What is left out here is not lost: the ledger has every
 //! purchase, and Activity lists it.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use farthing_control::types::Problem;
@@ -37,6 +37,8 @@ pub(super) struct Exchange {
     pub(super) call_id: CallId,
     pub(super) service: ServiceId,
     pub(super) at_secs: u64,
+    /// The same moment, for what is counted from it: the time of day can be set.
+    pub(super) began: Instant,
     /// True for a call, false for a free sample.
     pub(super) live: bool,
     pub(super) stage: CallStage,
@@ -157,7 +159,7 @@ fn drop_bodies(all: &mut [Own]) {
             .iter_mut()
             .flat_map(|own| own.kept.iter_mut())
             .filter(|kept| !kept.exchange.answer.body.is_empty());
-        let Some(oldest) = with_body.min_by_key(|kept| kept.exchange.at_secs) else { return };
+        let Some(oldest) = with_body.min_by_key(|kept| kept.exchange.began) else { return };
         total -= bytes(oldest);
         let mut without = Exchange::clone(&oldest.exchange);
         without.answer.body = Bytes::new();
@@ -167,6 +169,8 @@ fn drop_bodies(all: &mut [Own]) {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::access::Token;
 
@@ -181,6 +185,7 @@ mod tests {
             call_id: CallId::from_bytes([number; 16]),
             service: SERVICE,
             at_secs: u64::from(number),
+            began: Instant::now() + Duration::from_secs(number.into()),
             live: true,
             stage: CallStage::Ended,
             operation: "GET /a".to_owned(),

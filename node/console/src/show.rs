@@ -67,11 +67,15 @@ pub(super) fn size(bytes: u64) -> String {
     }
 }
 
-/// `3 min ago`
+/// Clocks of two machines differ by so much without anybody noticing.
+const CLOCKS_DIFFER_SECS: u64 = 60;
+
+/// `3 min ago`; of a time that another clock told, or this one before it was set back, `2 h in the future`.
 pub(super) fn ago(secs: u64, now_secs: u64) -> String {
-    match now_secs.saturating_sub(secs) {
-        0..5 => "just now".to_owned(),
-        past => format!("{} ago", span(past)),
+    match (now_secs.saturating_sub(secs), secs.saturating_sub(now_secs)) {
+        (0, CLOCKS_DIFFER_SECS..) => format!("{} in the future", span(secs - now_secs)),
+        (0..5, _) => "just now".to_owned(),
+        (past, _) => format!("{} ago", span(past)),
     }
 }
 
@@ -157,6 +161,7 @@ mod tests {
         assert_eq!(ago(100, 103), "just now");
         assert_eq!(ago(100, 280), "3 min ago");
         assert_eq!(ago(100, 50), "just now", "clocks differ");
+        assert_eq!(ago(7_300, 100), "2 h in the future", "a clock was set back");
         assert_eq!(utc(0), "1970-01-01 00:00:00 UTC");
         assert_eq!(utc(951_782_400), "2000-02-29 00:00:00 UTC");
         assert_eq!(utc(1_795_303_815), "2026-11-21 23:30:15 UTC");

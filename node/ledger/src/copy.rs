@@ -13,7 +13,7 @@ use redb::{
 use crate::{
     Ledger,
     error::{LedgerError, Result},
-    opening::open_private,
+    opening::{CACHE_BYTES, open_private},
     tables::{
         ADJUSTMENTS, BODIES, BODY_BYTES, CALLS, CALLS_BY_TIME, DAY_FIGURES, DAY_LIMITS, DAY_TOTALS,
         DOCUMENTS, META, PAYEE_CHANNELS, PAYER_CHANNELS, PROMISES, PURCHASES, PURCHASES_BY_TIME,
@@ -31,7 +31,9 @@ impl Ledger {
     pub fn copy_to(&self, path: &Path) -> Result<()> {
         let failed = |error: std::io::Error| LedgerError::Storage(Arc::new(redb::Error::Io(error)));
         let file = open_private(path, true).map_err(failed)?;
-        let database = Database::builder().create_with_backend(FileBackend::new(file)?)?;
+        // A million calls are hundreds of megabytes, in one transaction.
+        let mut builder = Database::builder();
+        let database = builder.set_cache_size(CACHE_BYTES).create_with_backend(FileBackend::new(file)?)?;
         let write = database.begin_write()?;
         self.read(|read| copy_all(read, &write))?;
         write.commit()?;

@@ -22,7 +22,7 @@ use crate::{
 
 /// Pages kept in memory. The working set is the channels, the newest calls and the inner pages of the trees;
 /// a node that idles under 80 MB has this much to spare.
-const CACHE_BYTES: usize = 32 * 1024 * 1024;
+pub(crate) const CACHE_BYTES: usize = 32 * 1024 * 1024;
 
 /// The way to open a ledger that may be missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -179,3 +179,21 @@ fn a_disk_that_is_nearly_full_is_told_first() {
     let alerts = current(&NodeFacts { disk: Some(little), ..well() }, &levels());
     assert_eq!((alerts[0].kind, alerts[0].severity), (AlertKind::DiskLow, Warning));
 }
+
+#[test]
+fn an_alert_keeps_its_time_and_takes_that_of_a_clock_which_was_set_back() {
+    let mut since = BTreeMap::new();
+    let mut told = |facts: &NodeFacts, now_secs| {
+        let mut alerts = current(facts, &levels());
+        date(&mut alerts, &mut since, now_secs);
+        alerts.first().map(|alert| alert.since_secs)
+    };
+    let poor = NodeFacts { usdc: Some(usdc(1)), ..well() };
+    assert_eq!(told(&poor, 10_000), Some(10_000));
+    assert_eq!(told(&poor, 10_009), Some(10_000));
+    // It is not held back for as long as the clock jumped: nobody would be told of it.
+    assert_eq!(told(&poor, 5_000), Some(5_000));
+    assert_eq!(told(&poor, 5_009), Some(5_000));
+    assert_eq!(told(&well(), 5_010), None);
+    assert_eq!(told(&poor, 5_020), Some(5_020), "another time is another alert");
+}

@@ -133,6 +133,7 @@ impl Reading<'_> {
     /// Ended purchases, and among them those that are under way, at the place that they will have when they end.
     fn bought(&self, filter: &LogFilter, window: &Window) -> Result<Stretch<LogEntry>, LedgerError> {
         let ledger = &self.history.ledger;
+        let window = &self.narrowed(filter, window)?;
         let note = |call_id, ended_secs| self.notes.of(call_id, ended_secs);
         let keep = |call: &Purchase| {
             let note = note(call.call_id, call.closed_secs).map(Arc::as_ref);
@@ -156,6 +157,21 @@ impl Reading<'_> {
             (place, LogEntry::Bought(Box::new(call), note))
         }));
         Ok(Stretch { rows, next: ended.next })
+    }
+
+    /// The part of a window that a call of one id can be in: the second of its promise. However old it is, nothing else is looked at
+    /// for it; of what was served it cannot be told, because each payer chooses its own ids.
+    fn narrowed(&self, filter: &LogFilter, window: &Window) -> Result<Window, LedgerError> {
+        let Some(call_id) = filter.call_id else { return Ok(window.clone()) };
+        let ledger = &self.history.ledger;
+        let secs = match ledger.promise_of(call_id)? {
+            Some(promise) => Some(promise.time_secs),
+            None => ledger.purchase(call_id)?.map(|call| call.promised_secs),
+        };
+        // Without one, nothing is in it.
+        let (from_secs, end_secs) = secs.map_or((window.from_secs, 0), |secs| (secs, secs.saturating_add(1)));
+        let before = window.before.clone().min(Position::start_of(end_secs));
+        Ok(Window { before, from_secs: window.from_secs.max(from_secs), ..*window })
     }
 
     fn served(&self, filter: &LogFilter, window: &Window) -> Result<Stretch<LogEntry>, LedgerError> {

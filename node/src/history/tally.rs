@@ -1,20 +1,21 @@
 //! A tally of what each service served and earned, counted without reading the ledger from its beginning every time.
 //!
-//! Calls are told from the newest to the oldest. What is older than some minutes does not change any more: it is
-//! counted once and kept. What is newer is counted anew whenever somebody asks, so that the answer is exact.
+//! Calls are told from the newest to the oldest, a stretch at a time, and none of them is held. What is older than some minutes
+//! does not change any more: it is counted once and kept. What is newer is counted anew whenever somebody asks, so that the answer
+//! is exact. Where the clock was set back, calls come that are dated among those: all of them are counted once more then.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Instant};
 
-use farthing_ledger::{CallRow, Ledger, LedgerError};
+use farthing_ledger::{CallRow, Ledger, LedgerError, Position, Window};
 use farthing_os::clock;
 use farthing_protocol::{Outcome, ServiceId, Usdc};
 use farthing_shared::disk::aside;
 use parking_lot::Mutex;
 
-/// No clock is set back further than this without somebody noticing.
+/// A clock that is set back by half of this is noticed.
 const SETTLED_AFTER_SECS: u64 = 600;
-/// Newer calls that are looked through each time before the older of them are counted for good.
-const RECENT_MAX: usize = 1_000;
+/// Calls that are read from one state of the ledger: some 50 ms of one core.
+const STRETCH: usize = 20_000;
 /// The newest calls that are counted at all.
 const CALLS_MAX: usize = 1_000_000;
 
@@ -61,6 +62,8 @@ struct Settled {
     counts: Counts,
     /// Calls before this second are in `counts`.
     before_secs: u64,
+    /// The clock when it was furthest ahead.
+    clock: Option<(u64, Instant)>,
 }
 
 impl Tally {
@@ -72,43 +75,64 @@ impl Tally {
         let (tally, ledger) = (self.clone(), ledger.clone());
         aside(move || {
             let mut settled = tally.0.lock();
-            let newest =
-                |limit| ledger.served_calls(limit).map(|rows| rows.iter().map(CountedCall::new).collect());
-            settled.count(clock::now_secs(), newest)
+            let now = (clock::now_secs(), Instant::now());
+            settled.count(now, |from_secs, each| served_since(&ledger, from_secs, each))
         })
         .await
     }
 }
 
+/// Tells the calls that were served in or after a second.
+fn served_since(
+    ledger: &Ledger,
+    from_secs: u64,
+    each: &mut dyn FnMut(&CountedCall),
+) -> Result<(), LedgerError> {
+    let mut before = Position::start_of(u64::MAX);
+    for _ in 0..CALLS_MAX / STRETCH {
+        // None is kept.
+        let window = Window { before, from_secs, limit: 1, scan_max: STRETCH };
+        let stretch = ledger.calls_in(&window, |row| {
+            each(&CountedCall::new(row));
+            false
+        })?;
+        let Some(next) = stretch.next else { break };
+        before = next;
+    }
+    Ok(())
+}
+
 impl Settled {
-    /// `newest` gives that many calls at most, the newest first.
+    /// `served_since` tells the calls in and after a second.
     fn count<E>(
         &mut self,
-        now_secs: u64,
-        newest: impl Fn(usize) -> Result<Vec<CountedCall>, E>,
+        (now_secs, now): (u64, Instant),
+        served_since: impl FnOnce(u64, &mut dyn FnMut(&CountedCall)) -> Result<(), E>,
     ) -> Result<Counts, E> {
-        let mut limit = RECENT_MAX;
-        let mut rows = newest(limit)?;
-        while rows.len() == limit && limit < CALLS_MAX && rows.last().is_some_and(|row| self.is_new(row)) {
-            limit *= 8;
-            rows = newest(limit)?;
+        if self.is_set_back(now_secs, now) {
+            *self = Self { clock: Some((now_secs, now)), ..Self::default() };
         }
-        rows.retain(|row| self.is_new(row));
-        if rows.len() >= RECENT_MAX {
-            let before_secs = now_secs.saturating_sub(SETTLED_AFTER_SECS);
-            for row in rows.iter().filter(|row| row.time_secs < before_secs) {
-                add(&mut self.counts, row);
-            }
-            self.before_secs = self.before_secs.max(before_secs);
-            rows.retain(|row| self.is_new(row));
-        }
+        let before_secs = now_secs.saturating_sub(SETTLED_AFTER_SECS).max(self.before_secs);
+        let (mut old, mut recent) = (Counts::new(), Counts::new());
+        served_since(self.before_secs, &mut |call: &CountedCall| {
+            add(if call.time_secs < before_secs { &mut old } else { &mut recent }, call);
+        })?;
+        merge(&mut self.counts, &old);
+        self.before_secs = before_secs;
         let mut counts = self.counts.clone();
-        rows.iter().for_each(|row| add(&mut counts, row));
+        merge(&mut counts, &recent);
         Ok(counts)
     }
 
-    const fn is_new(&self, seen: &CountedCall) -> bool {
-        seen.time_secs >= self.before_secs
+    /// Returns whether the clock is behind where it was, and would be by now.
+    fn is_set_back(&mut self, now_secs: u64, now: Instant) -> bool {
+        let expected_secs = self
+            .clock
+            .map_or(0, |(secs, at)| secs.saturating_add(now.saturating_duration_since(at).as_secs()));
+        if now_secs >= expected_secs {
+            self.clock = Some((now_secs, now));
+        }
+        now_secs.saturating_add(SETTLED_AFTER_SECS / 2) < expected_secs
     }
 }
 
@@ -120,8 +144,20 @@ fn add(counts: &mut Counts, seen: &CountedCall) {
     count.last_secs = count.last_secs.max(Some(seen.time_secs));
 }
 
+fn merge(counts: &mut Counts, more: &Counts) {
+    for (service, more) in more {
+        let count = counts.entry(*service).or_default();
+        count.calls += more.calls;
+        count.earned = count.earned.saturating_add(more.earned);
+        count.errors += more.errors;
+        count.last_secs = count.last_secs.max(more.last_secs);
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn seen(time_secs: u64, charged: u64, outcome: Outcome) -> CountedCall {
@@ -129,10 +165,24 @@ mod tests {
         CountedCall { service: ServiceId::from_bytes([7; 16]), charged, outcome, time_secs }
     }
 
+    /// The count of one service's calls, and how many of them were looked at.
+    fn counted(settled: &mut Settled, rows: &[CountedCall], now: (u64, Instant)) -> (Count, usize) {
+        let mut looked_at = 0;
+        let counts = settled.count(now, |from_secs, each| {
+            for row in rows.iter().rev().filter(|row| row.time_secs >= from_secs) {
+                looked_at += 1;
+                each(row);
+            }
+            Ok::<_, ()>(())
+        });
+        (counts.unwrap()[&rows[0].service], looked_at)
+    }
+
     #[test]
     fn what_was_counted_for_good_is_counted_once_and_new_calls_are_always_in() {
         let mut rows: Vec<CountedCall> = (1..=3_000).map(|secs| seen(secs, 2, Outcome::Answered)).collect();
-        let mut settled = Settled::default();
+        let (mut settled, start) = (Settled::default(), Instant::now());
+        let mut all_looked_at = 0;
         for extra in 1..=1_500_u64 {
             let now_secs = 3_000 + extra;
             let outcome = if extra.is_multiple_of(2) { Outcome::ServerError } else { Outcome::Answered };
@@ -140,12 +190,35 @@ mod tests {
             if !extra.is_multiple_of(100) && extra > 3 {
                 continue;
             }
-            let newest = |limit: usize| Ok::<_, ()>(rows.iter().rev().take(limit).copied().collect());
-            let count = settled.count(now_secs, newest).unwrap()[&rows[0].service];
+            let now = (now_secs, start + Duration::from_secs(extra));
+            let (count, looked_at) = counted(&mut settled, &rows, now);
+            all_looked_at = looked_at;
             assert_eq!(count.calls, 3_000 + extra.div_ceil(2), "{extra}");
             assert_eq!(count.earned.micros(), 6_000 + extra.div_ceil(2), "{extra}");
             assert_eq!((count.errors, count.last_secs), (extra / 2, Some(now_secs)));
         }
-        assert!(settled.before_secs > 3_000, "older calls were counted for good");
+        assert!(all_looked_at < 1_000, "older calls were counted for good: {all_looked_at}");
+    }
+
+    #[test]
+    fn calls_that_come_after_the_clock_was_set_back_are_counted() {
+        let mut rows: Vec<CountedCall> = (1..=3_000).map(|secs| seen(secs, 2, Outcome::Answered)).collect();
+        let (mut settled, start) = (Settled::default(), Instant::now());
+        let at = |after_secs| start + Duration::from_secs(after_secs);
+        assert_eq!(counted(&mut settled, &rows, (10_000, at(0))).0.calls, 3_000);
+        rows.push(seen(5_000, 2, Outcome::Answered));
+        assert_eq!(counted(&mut settled, &rows, (5_000, at(1))), (count_of(3_001, 5_000), 3_001));
+        rows.push(seen(5_001, 2, Outcome::Answered));
+        assert_eq!(counted(&mut settled, &rows, (5_001, at(2))), (count_of(3_002, 5_001), 2));
+        // A minute at a time, and the clock is watched again.
+        for step in 1..=20 {
+            counted(&mut settled, &rows, (5_001 - 60 * step, at(2 + step)));
+        }
+        rows.push(seen(3_801, 2, Outcome::Answered));
+        assert_eq!(counted(&mut settled, &rows, (3_801, at(30))).0.calls, 3_003);
+    }
+
+    fn count_of(calls: u64, last_secs: u64) -> Count {
+        Count { calls, earned: Usdc::from_micros(2 * calls), errors: 0, last_secs: Some(last_secs) }
     }
 }

@@ -1,4 +1,5 @@
-//! `make bench`: how long the console's pages take on a full node, of 5,000 listings and 100,000 calls.
+//! `make bench`: how long the console's pages take on a full node, of 5,000 listings and 100,000 calls, or as many
+//! as `FARTHING_FULL_CALLS` says.
 //!
 //! A node is made, stopped, filled and started again; then every page is asked for over one warm TLS connection.
 //! The table goes to standard output and, as JSON, to `target/bench/pages.json`.
@@ -9,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use farthing_control::endpoint;
 use farthing_testnet::{NodeOptions, NodeProcess};
 use farthing_tests::{
-    full::{self, CALLS, LISTINGS},
+    full::{self, LISTINGS},
     nodes::no_chain,
 };
 use hdrhistogram::Histogram;
@@ -57,8 +58,9 @@ async fn main() -> Result<()> {
     let mut node = NodeProcess::start_on(no_chain(), options).await?;
     let wallet = node.status().await?.address.0;
     node.stop().await?;
-    println!("Filling a node with {LISTINGS} listings and {CALLS} calls …");
-    full::fill(&data_dir, wallet).await?;
+    let calls = full::calls()?;
+    println!("Filling a node with {LISTINGS} listings and {calls} calls …");
+    full::fill(&data_dir, wallet, calls).await?;
     node.restart(Vec::new()).await?;
 
     let browser = Browser::log_in(&node).await?;

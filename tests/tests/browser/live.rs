@@ -102,6 +102,20 @@ async fn a_page_left_open_says_since_when_a_node_that_hangs_does_not_answer() ->
     browser.close().await
 }
 
+/// Has the clock of the browser's machine set back at each look.
+const SET_BACK: &str = "let now = Date.now(); Date.now = () => (now -= 60000);";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_whose_clock_is_set_back_says_that_a_node_that_hangs_does_not_answer() -> Result<()> {
+    let Some((browser, node, _, _folder)) = opened().await? else { return Ok(()) };
+    browser.client.execute(SET_BACK, Vec::new()).await?;
+    node.freeze()?;
+    let said = eventually("the page says so", async || away(&browser).await).await;
+    node.thaw()?;
+    said?;
+    browser.close().await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_open_form_says_that_its_log_in_has_ended_and_keeps_what_was_typed() -> Result<()> {
     let Some((browser, _node, _, _folder)) = opened().await? else { return Ok(()) };
@@ -126,6 +140,28 @@ async fn an_open_form_says_that_its_log_in_has_ended_and_keeps_what_was_typed() 
         Ok(browser.client.execute(ended, Vec::new()).await? == "1.25")
     })
     .await?;
+    browser.close().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_sent_after_the_cookies_were_deleted_is_sent_by_a_button_after_the_log_in() -> Result<()> {
+    let Some((browser, node, _, _folder)) = opened().await? else { return Ok(()) };
+    const SAVE: &str = "form[action='/panel/finance/limits'] button.primary";
+    let price_max = async || -> Result<String> {
+        Ok(node.control().ask(endpoint::Spending).await?.limits.price_max.to_string())
+    };
+    let before = price_max().await?;
+    browser.goto("/panel/finance/limits").await?;
+    browser.fill(&[("price_max", "0.07")]).await?;
+    browser.client.delete_all_cookies().await?;
+    browser.press(SAVE).await?;
+    browser.wait_for("What you typed is kept").await?;
+    browser.fill(&[("password", PASSWORD)]).await?;
+    browser.press("button.primary").await?;
+    browser.wait_for("Your form was not sent").await?;
+    ensure!(price_max().await? == before, "nothing is sent by itself");
+    browser.press(SAVE).await?;
+    eventually("the form is sent", async || Ok(price_max().await? == "0.07")).await?;
     browser.close().await
 }
 

@@ -12,14 +12,14 @@ use crate::support::{Browser, Node, PASSWORD, Page};
 /// As long as a machine may take that does much else.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-async fn stream(browser: &Browser) -> Result<Response> {
+pub async fn stream(browser: &Browser) -> Result<Response> {
     let events = browser.request(Method::GET, "/panel/events").send().await?;
     ensure!(events.headers()["content-type"] == "text/event-stream", "{events:?}");
     Ok(events)
 }
 
 /// Waits until a stream names an event.
-async fn hears(events: &mut Response, name: &str) -> Result<()> {
+pub async fn hears(events: &mut Response, name: &str) -> Result<()> {
     let mut heard = String::new();
     let hearing = async {
         loop {
@@ -41,7 +41,7 @@ fn number(page: &Page) -> Result<String> {
 
 /// Opens a stream as a page with this number does, for the first time or, after event `last`, again. Returns the stream with the name
 /// and the number of its first event.
-async fn first(browser: &Browser, since: &str, last: Option<&str>) -> Result<(Response, String, String)> {
+pub async fn first(browser: &Browser, since: &str, last: Option<&str>) -> Result<(Response, String, String)> {
     let mut request = browser.request(Method::GET, &format!("/panel/events?since={since}"));
     if let Some(last) = last {
         request = request.header("last-event-id", last);

@@ -9,6 +9,7 @@ mod catalog;
 mod chain;
 mod changes;
 mod charts;
+mod clock;
 mod contents;
 mod door;
 mod editing;

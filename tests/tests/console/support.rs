@@ -21,9 +21,17 @@ impl Node {
     }
 
     pub async fn with(settings: Vec<(String, String)>) -> Result<Self> {
+        Self::in_environment(settings, Vec::new()).await
+    }
+
+    /// The environment ends with a restart.
+    pub async fn in_environment(
+        settings: Vec<(String, String)>,
+        environment: Vec<(String, String)>,
+    ) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let mut options = NodeOptions::new(folder.path().join("node"));
-        options.settings = settings;
+        (options.settings, options.environment) = (settings, environment);
         let process = NodeProcess::start_on(no_chain(), options).await?;
         let console = process.control().ask(endpoint::ShowConsole).await?;
         let url = console.origin().to_owned();

@@ -1,31 +1,16 @@
 //! A node whose clock is wrong says so, and what it published is taken once the clock is right.
 
-use farthing_control::types::AlertKind;
-use std::path::Path;
-
 use anyhow::{Context, Result, ensure};
+use farthing_control::types::AlertKind;
 use farthing_testnet::NodeProcess;
 use farthing_tests::{
+    clock::Clock,
     command::farthing,
     nodes::{Nodes, all_find, offer, publish, words},
     wait::eventually,
 };
-use tokio::process::Command;
 
 const UPSTREAM: &str = "http://127.0.0.1:9";
-
-/// The environment of a program whose clock is `secs` ahead.
-async fn skewed(folder: &Path, secs: i64) -> Result<Vec<(String, String)>> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/discovery/skew.c");
-    let library = folder.join("skew.so");
-    // Whatever links this test links that.
-    let compiler =
-        Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).output().await;
-    let compiled = compiler.context("cc cannot be run")?;
-    ensure!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
-    let library = library.display().to_string();
-    Ok(vec![("LD_PRELOAD".to_owned(), library), ("SKEW_SECS".to_owned(), secs.to_string())])
-}
 
 /// Waits until doctor, status and alerts of a node say this of its clock.
 async fn says_of_its_clock(node: &NodeProcess, said: &str) -> Result<()> {
@@ -51,7 +36,8 @@ async fn a_clock_that_is_an_hour_ahead_is_told_and_what_it_dated_is_taken_once_i
     let folder = tempfile::tempdir()?;
     let mut nodes = Nodes::new()?;
     let right = nodes.join(&[]).await?;
-    let mut wrong = nodes.join_with(&[&right], skewed(folder.path(), 3600).await?).await?;
+    let clock = Clock::ahead(folder.path(), 3600).await?;
+    let mut wrong = nodes.join_with(&[&right], clock.environment()).await?;
     let api = publish(&wrong, &offer("Future weather", UPSTREAM)).await?;
     says_of_its_clock(&wrong, " minutes ahead of the connected node's").await?;
     let told = farthing(&wrong, &["api", "price", &api.id.to_string(), "0.003"]).await?;
@@ -72,6 +58,7 @@ async fn a_clock_that_is_behind_is_told_too() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let mut nodes = Nodes::new()?;
     let right = nodes.join(&[]).await?;
-    let wrong = nodes.join_with(&[&right], skewed(folder.path(), -3600).await?).await?;
+    let clock = Clock::ahead(folder.path(), -3600).await?;
+    let wrong = nodes.join_with(&[&right], clock.environment()).await?;
     says_of_its_clock(&wrong, "minutes behind the connected node's").await
 }

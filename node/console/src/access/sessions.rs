@@ -6,6 +6,9 @@
 //! Browsers send a cookie to every port of its host, so whoever runs a server on this machine can be given one. A
 //! token therefore only reads. Changes need the session's [`Key`], which is made apart from it and kept where
 //! browsers show it to the console's own origin alone.
+//!
+//! Times are of the machine's clock, which goes on while the machine sleeps and can be set back. A time that is ahead of it
+//! then was told by a wrong clock: a session lasts no longer for it, and the password is asked for again.
 
 use std::io;
 
@@ -240,6 +243,14 @@ impl Sessions {
     }
 
     fn expire(&mut self, now_secs: u64) {
+        for entry in &mut self.0 {
+            entry.seen_secs = entry.seen_secs.min(now_secs);
+            entry.created_secs = entry.created_secs.min(now_secs);
+            if entry.password_at_secs > now_secs {
+                // As after a restart.
+                entry.password_at_secs = 0;
+            }
+        }
         self.0.retain(|entry| {
             now_secs.saturating_sub(entry.seen_secs) <= IDLE_SECS
                 && now_secs.saturating_sub(entry.created_secs) <= ABSOLUTE_SECS
@@ -315,6 +326,24 @@ mod tests {
         assert!(session.reauthenticated(1_001).is_none());
         restored.password_entered(session.id(), 1_001);
         assert!(restored.find(&token, 1_001).unwrap().reauthenticated(1_001).is_some());
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_keeps_no_session_longer_and_no_password_fresh() {
+        let ahead = 10 * ABSOLUTE_SECS;
+        let (mut sessions, token) = begun(ahead);
+        let id = Session::of_token(&token);
+        assert!(sessions.has(id, 1_000), "the clock is right again");
+        assert!(sessions.clone().has(id, 1_000 + IDLE_SECS));
+        assert!(!sessions.clone().has(id, 1_001 + IDLE_SECS), "idle");
+        let is_fresh = |sessions: &mut Sessions, now_secs| {
+            sessions.find(&token, now_secs).unwrap().reauthenticated(now_secs).is_some()
+        };
+        assert!(!is_fresh(&mut sessions.clone(), 1_000), "nobody knows when the password was entered");
+        sessions.password_entered(id, 5_000);
+        assert!(is_fresh(&mut sessions, 5_000));
+        assert!(!is_fresh(&mut sessions, 4_000), "set back");
+        assert!(!is_fresh(&mut sessions, 5_001), "and for good");
     }
 
     #[test]

@@ -10,15 +10,8 @@ use farthing_control::types::{SourceFile, SourceKind};
 use farthing_os::clock;
 use http::request::Parts;
 
-use super::{GUEST_BYTES_MAX, KEY_FIELD, PASSWORD_FIELD, Proof, confirm, from, rejected};
-use crate::{
-    ConsoleState,
-    access::Reauthenticated,
-    failure::Failure,
-    frame::Visit,
-    guard::{not_logged_in, session_of},
-    show,
-};
+use super::{GUEST_BYTES_MAX, KEY_FIELD, PASSWORD_FIELD, Proof, confirm, from, rejected, unread};
+use crate::{ConsoleState, access::Reauthenticated, failure::Failure, frame::Visit, guard::session_of, show};
 
 /// A description, as the bridge reads it at most.
 const FILE_BYTES_MAX: usize = farthing_bridge::limits::DOCUMENT_BYTES_MAX;
@@ -126,7 +119,7 @@ impl FromRequest<ConsoleState> for Upload {
 
     async fn from_request(request: Request, panel: &ConsoleState) -> Result<Self, Failure> {
         let (parts, body) = request.into_parts();
-        let session = session_of(panel, &parts.headers).ok_or_else(|| not_logged_in(panel, &parts))?;
+        let session = session_of(panel, &parts.headers).ok_or_else(|| unread(panel, &parts))?;
         let visit = Visit::new(&parts, panel, session);
         let mut gate = Gate::new(&parts);
         // Each may hold a whole file.

@@ -9,6 +9,8 @@
 //! 2. A stream that opens looks at the node. If the number is another one by then, the stream says at once that something changed.
 //!    So a page also shows what changed between its rendering and its stream.
 //! 3. Each event carries the newest number. The browser names the last one that it got when it connects again.
+//!
+//! However many pages are open, they share a look that is new enough for all of them: about one in a second.
 
 use std::{
     convert::Infallible,
@@ -24,6 +26,7 @@ use farthing_control::{
     Local, endpoint,
     types::{Activity, CallsPage, CatalogPage, CatalogQuery, Figures, Reach, Status},
 };
+use farthing_os::clock;
 use farthing_protocol::keccak256;
 use futures::stream;
 use http::{HeaderMap, StatusCode};
@@ -39,8 +42,10 @@ use crate::{
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// A page open for longer connects again, and proves its session by that.
 const LOOKS_MAX: u32 = 450;
-/// The catalog is counted at every fifth look: that takes longer, and nobody waits for it.
-const CATALOG_EVERY: u32 = 5;
+/// The catalog is counted at every fifth look of a page: that takes longer, and nobody waits for it.
+const COUNT_SHARED: Duration = Duration::from_secs(9);
+/// A page whose time has come makes do with another page's look of this age.
+const LOOK_SHARED: Duration = Duration::from_secs(1);
 /// After so long without a look, the stream assumes a change. A page that was rendered meanwhile may show what came and went.
 const LOOK_LASTS: Duration = Duration::from_secs(10);
 /// The number of the last event that the browser got.
@@ -80,10 +85,36 @@ struct Seen {
     services: Option<(usize, usize)>,
 }
 
+/// A look at the node.
+#[derive(Debug)]
+struct Look {
+    /// Before anything was asked.
+    at: Instant,
+    /// The same for the services.
+    counted_at: Instant,
+    seen: Seen,
+}
+
+/// The greatest ages of what a page makes do with.
+#[derive(Debug, Clone, Copy)]
+struct LookAge {
+    look: Duration,
+    count: Duration,
+}
+
+impl LookAge {
+    /// For a page that opens.
+    const NEW: Self = Self { look: Duration::ZERO, count: Duration::ZERO };
+    /// Once the console itself has changed something.
+    const CHANGED: Self = Self { look: Duration::ZERO, count: COUNT_SHARED };
+    /// Every two seconds.
+    const REGULAR: Self = Self { look: LOOK_SHARED, count: COUNT_SHARED };
+}
+
 /// The looks at the node, which all streams share.
 #[derive(Debug, Default)]
 pub(crate) struct Looks {
-    last: Mutex<Option<(Instant, Seen)>>,
+    last: Mutex<Option<Look>>,
     /// Looks that found the node another than the look before.
     changes: AtomicU64,
 }
@@ -94,20 +125,28 @@ impl Looks {
         self.changes.load(Ordering::Acquire)
     }
 
-    /// Looks at the node, and counts a change if it is another than at the last look.
-    async fn look(&self, node: &Local, counts_services: bool) {
+    /// Looks at the node, and counts a change if it is another than at the last look. A look that another page made meanwhile
+    /// does as well, and so does one that is as new as wanted.
+    async fn look(&self, node: &Local, wanted: LookAge) {
+        let asked_at = Instant::now();
+        let is_within = |at: Instant, age: Duration| asked_at.saturating_duration_since(at) <= age;
         let mut last = self.last.lock().await;
+        let counted = last.as_ref().filter(|last| is_within(last.counted_at, wanted.count));
+        let counted = counted.map(|last| (last.counted_at, last.seen.services));
+        if counted.is_some() && last.as_ref().is_some_and(|last| is_within(last.at, wanted.look)) {
+            return;
+        }
         let at = Instant::now();
-        let services = match &*last {
-            Some((_, seen)) if !counts_services => seen.services,
-            _ => services(node).await,
+        let (counted_at, services) = match counted {
+            Some(counted) => counted,
+            None => (at, services(node).await),
         };
-        let now = Seen { digest: digest(node).await, services };
-        let is_same = last.as_ref().is_some_and(|(at, seen)| *seen == now && at.elapsed() < LOOK_LASTS);
+        let seen = Seen { digest: digest(node).await, services };
+        let is_same = last.as_ref().is_some_and(|last| last.seen == seen && last.at.elapsed() < LOOK_LASTS);
         if !is_same {
             self.changes.fetch_add(1, Ordering::Release);
         }
-        *last = Some((at, now));
+        *last = Some(Look { at, counted_at, seen });
     }
 }
 
@@ -132,7 +171,7 @@ impl OpenPage {
         place: OwnedSemaphorePermit,
     ) -> Self {
         let mut changes = panel.changes();
-        panel.0.looks.look(panel.node(), true).await;
+        panel.0.looks.look(panel.node(), LookAge::NEW).await;
         let count = panel.changes_count();
         // No page carries 0, so what is no number is told that something changed.
         let told = known.map_or(count, |known| known.parse().unwrap_or(0));
@@ -149,17 +188,16 @@ impl OpenPage {
             return None;
         }
         let stopping = self.panel.0.parts.stopping.clone();
-        tokio::select! {
+        let wanted = tokio::select! {
             () = stopping.cancelled() => return None,
-            _ = self.changes.changed() => {}
-            () = tokio::time::sleep(LOOK_EVERY) => {}
-        }
+            _ = self.changes.changed() => LookAge::CHANGED,
+            () = tokio::time::sleep(LOOK_EVERY) => LookAge::REGULAR,
+        };
         if !self.panel.access().is_session(self.session) {
             self.looks = LOOKS_MAX;
             return Some("ended");
         }
-        let counts_services = self.looks.is_multiple_of(CATALOG_EVERY);
-        self.panel.0.looks.look(self.panel.node(), counts_services).await;
+        self.panel.0.looks.look(self.panel.node(), wanted).await;
         let told = std::mem::replace(&mut self.told, self.panel.changes_count());
         Some(if told != self.told { "changed" } else { "here" })
     }
@@ -172,8 +210,10 @@ async fn digest(node: &Local) -> Option<[u8; 32]> {
     status.chain.head = None;
     status.chain.head_age_secs = None;
     let activity: Activity = node.ask(endpoint::Activity.with("limit", 1)).await.ok()?;
-    // The ledger knows nothing of a call that was refused.
-    let calls: CallsPage = node.ask(endpoint::Calls.with("limit", 1)).await.ok()?;
+    // The ledger knows nothing of a call that was refused. Where a clock was set back, calls of before are dated later than now, and
+    // would hide for hours that others came.
+    let until_secs = clock::now_secs().saturating_add(1);
+    let calls: CallsPage = node.ask(endpoint::Calls.with("limit", 1).with("to", until_secs)).await.ok()?;
     let mut reach: Reach = node.ask(endpoint::Reached).await.ok()?;
     reach.checked_secs = None;
     // They are counted some seconds after a call.
@@ -187,4 +227,65 @@ async fn services(node: &Local) -> Option<(usize, usize)> {
     let query = CatalogQuery { limit: Some(0), ..CatalogQuery::default() };
     let page: CatalogPage = node.tell(endpoint::CatalogSearch, &query).await.ok()?;
     Some((page.total, page.counts.online))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use axum::Router;
+
+    use super::*;
+
+    /// A node that answers nothing and counts what it is asked.
+    fn node() -> (Local, Arc<AtomicU64>) {
+        let asked = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&asked);
+        let refuse = move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+            async { StatusCode::NOT_FOUND }
+        };
+        (Local::new(Router::new().fallback(refuse)), asked)
+    }
+
+    #[tokio::test]
+    async fn open_pages_share_a_look_and_a_page_that_opens_has_one_of_its_own() {
+        let (node, asked) = node();
+        let looks = Looks::default();
+        let requests = async |wanted: &[LookAge]| {
+            let before = asked.load(Ordering::Relaxed);
+            futures::future::join_all(wanted.iter().map(|wanted| looks.look(&node, *wanted))).await;
+            asked.load(Ordering::Relaxed) - before
+        };
+        let age = async |look: Duration, count: Duration| {
+            let mut last = looks.last.lock().await;
+            let last = last.as_mut().unwrap();
+            let [at, counted_at] = [look, count].map(|age| Instant::now().checked_sub(age).unwrap());
+            (last.at, last.counted_at) = (at, counted_at);
+        };
+        // Of this node's state nothing more is asked once the first answer is none; its services are another question.
+        assert_eq!(requests(&[LookAge::NEW]).await, 2);
+        assert_eq!(requests(&[LookAge::CHANGED]).await, 1, "the look was before the change");
+        assert_eq!(requests(&[LookAge::NEW]).await, 2, "the look was before the page");
+        age(LOOK_EVERY, LOOK_EVERY).await;
+        assert_eq!(requests(&[LookAge::REGULAR]).await, 1, "the look is too old");
+        age(LOOK_EVERY, LOOK_EVERY).await;
+        assert!(requests(&[LookAge::REGULAR; 99]).await < 99, "the look is for others as well");
+        age(LOOK_EVERY, 5 * LOOK_EVERY).await;
+        assert_eq!(requests(&[LookAge::REGULAR]).await, 2, "the services were counted long before");
+    }
+
+    #[tokio::test]
+    async fn a_change_is_counted_once_and_assumed_after_a_pause() {
+        let (node, _) = node();
+        let looks = Looks::default();
+        looks.look(&node, LookAge::NEW).await;
+        looks.look(&node, LookAge::NEW).await;
+        assert_eq!(looks.changes(), 1, "the first look is one");
+        if let Some(last) = &mut *looks.last.lock().await {
+            last.at = Instant::now().checked_sub(LOOK_LASTS).unwrap();
+        }
+        looks.look(&node, LookAge::REGULAR).await;
+        assert_eq!(looks.changes(), 2);
+    }
 }

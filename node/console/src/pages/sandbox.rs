@@ -9,6 +9,8 @@
 //!
 //! Invariant: every end of a call says whether it was charged ([`cost`]).
 
+use std::time::Instant;
+
 use axum::{
     extract::{Path, Query, State},
     response::{IntoResponse, Redirect},
@@ -63,7 +65,7 @@ use saving::{OpenedRequest, SAVE, SAVED_NAME, SaveField};
 pub(super) use sent::FILES_FORM_BYTES_MAX;
 use sent::SandboxForm;
 pub(super) use under_way::cancel;
-use view::{SandboxParts, SandboxTemplate};
+use view::{SandboxParts, SandboxState, SandboxTemplate};
 
 /// A body that is typed; larger ones are for programs, or files.
 const FORM_BYTES_MAX: usize = 128 * 1024;
@@ -112,16 +114,16 @@ pub(super) async fn show(
         (None, None, None) => Filled::default(),
     };
     let language = found.as_ref().map_or(asked.language, |found| language_of(&found.exchange.fields));
-    let page = SandboxParts {
+    let state = SandboxState {
         filled,
         language,
         opened: saved.as_ref().map(OpenedRequest::new),
         shown: found,
         is_forgotten: shown.is_some(),
         view: asked.view,
-        ..SandboxParts::of(service, looked_at, chosen)
+        ..SandboxState::default()
     };
-    render(&visit, page, kept).await
+    render(&visit, SandboxParts { service, looked_at, chosen, state }, kept).await
 }
 
 /// Fields as they come; those that every form here has are read from them.
@@ -148,8 +150,8 @@ pub(super) async fn act(
         };
         let save = SaveField { name, problem: Some(problem) };
         let chosen = Some((place, form));
-        let page = SandboxParts { filled, language, save, ..SandboxParts::of(service, looked_at, chosen) };
-        return not_taken(&visit, page).await;
+        let state = SandboxState { filled, language, save, ..SandboxState::default() };
+        return not_taken(&visit, SandboxParts { service, looked_at, chosen, state }).await;
     }
     let asked = filled.call(&form.form).and_then(|call| match act.as_str() {
         "live" => filled.request(id, &form, &call).map(Some),
@@ -172,6 +174,7 @@ pub(super) async fn act(
                 call_id,
                 service: id,
                 at_secs: clock::now_secs(),
+                began: Instant::now(),
                 live: true,
                 stage: CallStage::UnderWay,
                 operation: name_of(&form),
@@ -186,8 +189,8 @@ pub(super) async fn act(
     };
     let Some(call_id) = call_id else {
         let chosen = Some((place, form));
-        let page = SandboxParts { filled, language, problem, ..SandboxParts::of(service, looked_at, chosen) };
-        return not_taken(&visit, page).await;
+        let state = SandboxState { filled, language, problem, ..SandboxState::default() };
+        return not_taken(&visit, SandboxParts { service, looked_at, chosen, state }).await;
     };
     Ok(Redirect::to(&format!("{}?call={call_id}#answer", address(id))).into_response())
 }
@@ -195,7 +198,7 @@ pub(super) async fn act(
 /// Nothing was asked of anybody: the code is shown anew, or what keeps the form from being read, sent or saved.
 async fn not_taken(visit: &Visit, page: SandboxParts) -> Page {
     let kept = visit.panel.0.history.of(visit.session.id(), page.service.hit.id.0);
-    let is_refused = page.problem.is_some() || page.save.problem.is_some();
+    let is_refused = page.state.problem.is_some() || page.state.save.problem.is_some();
     let status = if is_refused { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     Ok((status, render(visit, page, kept).await?).into_response())
 }
@@ -216,6 +219,7 @@ async fn sample(node: &Local, id: ServiceId, operation: &str, fields: Fields) ->
         call_id: CallId::from_bytes(*uuid::Uuid::new_v4().as_bytes()),
         service: id,
         at_secs: clock::now_secs(),
+        began: Instant::now(),
         live: false,
         stage: CallStage::Ended,
         operation: operation.to_owned(),
@@ -339,11 +343,11 @@ pub(super) async fn code_of_example(
 async fn render(visit: &Visit, mut parts: SandboxParts, kept: Vec<StoredExchange>) -> Page {
     let frame = visit.frame(Section::Catalog).await?;
     let node = visit.panel.node();
-    if let Some(form) = &parts.form {
-        parts.snippets = snippets(node, &parts.service, form, &parts.filled).await;
+    if let Some((_, form)) = &parts.chosen {
+        parts.state.snippets = snippets(node, &parts.service, form, &parts.state.filled).await;
     }
     let head = ServiceHead::new(node, &parts.service, Part::Sandbox).await?;
-    let open = parts.opened.as_ref().map(|opened| opened.id.as_str());
+    let open = parts.state.opened.as_ref().map(|opened| opened.id.as_str());
     let saved = SavedLinks::of(node, parts.service.hit.id.0, open).await?;
     let channels = node.ask(endpoint::Channels).await?;
     let samples = if parts.service.samples > 0 {

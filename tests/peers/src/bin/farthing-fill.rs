@@ -1,4 +1,4 @@
-//! Fills a node for [`farthing_tests::full::fill`]: `farthing-fill DATA-FOLDER WALLET`.
+//! Fills a node for [`farthing_tests::full::fill`]: `farthing-fill DATA-FOLDER WALLET CALLS`.
 
 use std::{env, path::Path};
 
@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 #[tokio::main]
 async fn main() -> Result<()> {
     let mut arguments = env::args().skip(1);
-    let (data_dir, wallet) = arguments.next().zip(arguments.next()).context("a folder and a wallet")?;
-    farthing_peers::full::fill(Path::new(&data_dir), wallet.parse()?).await
+    let mut next = || arguments.next().context("a folder, a wallet and a number of calls");
+    let (data_dir, wallet, calls) = (next()?, next()?, next()?);
+    farthing_peers::full::fill(Path::new(&data_dir), wallet.parse()?, calls.parse()?).await
 }

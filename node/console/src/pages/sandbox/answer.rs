@@ -314,7 +314,7 @@ pub(super) fn read_timing(header: &str) -> Vec<(String, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::{sync::Arc, time::Instant};
 
     use farthing_protocol::{CallId, ServiceId};
 
@@ -327,6 +327,7 @@ mod tests {
             call_id: CallId::from_bytes([1; 16]),
             service: ServiceId::from_bytes([1; 16]),
             at_secs: 0,
+            began: Instant::now(),
             live: true,
             stage: CallStage::Ended,
             operation: "GET /a".to_owned(),

@@ -15,11 +15,11 @@ use crate::{
     ConsoleState,
     failure::Failure,
     form::{
-        HarmlessForm,
+        HarmlessForm, unread,
         upload::{self, Gate},
     },
     frame::Visit,
-    guard::{not_logged_in, session_of},
+    guard::session_of,
     show,
 };
 
@@ -75,7 +75,7 @@ fn has_files(headers: &HeaderMap) -> bool {
 
 async fn with_files(request: Request, panel: &ConsoleState) -> Result<SandboxForm, Failure> {
     let (parts, body) = request.into_parts();
-    let session = session_of(panel, &parts.headers).ok_or_else(|| not_logged_in(panel, &parts))?;
+    let session = session_of(panel, &parts.headers).ok_or_else(|| unread(panel, &parts))?;
     let visit = Visit::new(&parts, panel, session);
     let mut gate = Gate::new(&parts);
     // Each may hold the body of a call.

@@ -46,10 +46,10 @@ pub(in crate::pages) struct ShownUnderWay {
 
 impl ShownUnderWay {
     /// The call of an exchange; `None` when it has ended.
-    pub(super) fn of(exchange: &Exchange, at_most_secs: Option<u64>, now_secs: u64) -> Option<Self> {
+    pub(super) fn of(exchange: &Exchange, at_most_secs: Option<u64>) -> Option<Self> {
         (exchange.stage != CallStage::Ended).then(|| Self {
             call_id: exchange.call_id.to_string(),
-            elapsed_secs: now_secs.saturating_sub(exchange.at_secs),
+            elapsed_secs: exchange.began.elapsed().as_secs(),
             at_most_secs,
             is_let_go: exchange.stage == CallStage::LetGo,
             outcome: shown(exchange.stage),

@@ -47,9 +47,14 @@ const NAME_CHARS_MAX: usize = 400;
 pub(super) struct SandboxParts {
     pub(super) service: CatalogService,
     pub(super) looked_at: LookedAt,
-    /// The chosen operation's place among all of the service.
-    pub(super) place: Option<usize>,
-    pub(super) form: Option<CallForm>,
+    /// The chosen operation's place among all of the service, and its form.
+    pub(super) chosen: Option<(usize, CallForm)>,
+    pub(super) state: SandboxState,
+}
+
+/// The state of a form and of its answer.
+#[derive(Default)]
+pub(super) struct SandboxState {
     pub(super) filled: Filled,
     /// The language whose code is looked at.
     pub(super) language: String,
@@ -64,33 +69,6 @@ pub(super) struct SandboxParts {
     /// An answer was asked for; if there is none, it is not kept any more.
     pub(super) is_forgotten: bool,
     pub(super) view: Option<String>,
-}
-
-impl SandboxParts {
-    pub(super) fn of(
-        service: CatalogService,
-        looked_at: LookedAt,
-        chosen: Option<(usize, CallForm)>,
-    ) -> Self {
-        let (filled, language, snippets, problem, shown, is_forgotten, view) = Default::default();
-        let (opened, save) = Default::default();
-        let (place, form) = chosen.unzip();
-        Self {
-            service,
-            looked_at,
-            place,
-            form,
-            filled,
-            language,
-            snippets,
-            problem,
-            opened,
-            save,
-            shown,
-            is_forgotten,
-            view,
-        }
-    }
 }
 
 #[derive(Template)]
@@ -203,48 +181,35 @@ impl SandboxTemplate {
         samples: &[OperationSample],
         kept: &[StoredExchange],
     ) -> Self {
-        let SandboxParts {
-            service,
-            looked_at,
-            place,
-            form,
-            filled,
-            language,
-            snippets,
-            problem,
-            opened,
-            save,
-            shown,
-            is_forgotten,
-            view,
-        } = parts;
+        let SandboxParts { service, looked_at, chosen, state } = parts;
+        let (place, form) = chosen.unzip();
         let id = service.hit.id.0;
         let here = address(id);
+        let shown = state.shown;
         let shown_id = shown.as_ref().map(|shown| shown.exchange.call_id);
         let at_most_secs = form.as_ref().and_then(|form| form.timeout_secs);
-        let under_way = shown
-            .as_ref()
-            .and_then(|shown| ShownUnderWay::of(&shown.exchange, at_most_secs, clock::now_secs()));
+        let under_way = shown.as_ref().and_then(|shown| ShownUnderWay::of(&shown.exchange, at_most_secs));
         let chosen = form.map(|form| {
             let operation = name_of(&form);
             let has_sample = samples.iter().any(|sample| sample.operation == operation);
             let amounts = (form.price.0, form.deposit.map(|deposit| deposit.0));
             let cost = cost::before(amounts, service.hit.owner.0, &frame.status, channels);
             let names = (frame.status.gateway_url.as_str(), id.to_string());
-            let code = CodeTabs::new(&form, &filled, (names.0, &names.1), snippets, &language);
-            SandboxOperation::new(&form, &filled, &names.1, has_sample, cost, code)
+            let (filled, names_shown) = (&state.filled, (names.0, names.1.as_str()));
+            let code = CodeTabs::new(&form, filled, names_shown, state.snippets, &state.language);
+            SandboxOperation::new(&form, filled, &names.1, has_sample, cost, code)
         });
         Self {
             tree: OperationTree::new(&service.offers, &looked_at, place),
             saved,
             chosen,
-            problem,
-            opened,
-            save,
-            is_forgotten: is_forgotten && shown.is_none(),
+            problem: state.problem,
+            opened: state.opened,
+            save: state.save,
+            is_forgotten: state.is_forgotten && shown.is_none(),
             answer: shown
                 .filter(|_| under_way.is_none())
-                .map(|shown| ShownAnswer::new(&shown, view.as_deref())),
+                .map(|shown| ShownAnswer::new(&shown, state.view.as_deref())),
             under_way,
             history: kept.iter().map(|kept| past(kept, &here, shown_id)).collect(),
             here,

@@ -15,11 +15,11 @@ use crate::{
     ConsoleState,
     failure::{Failure, Page},
     form::{
-        Form, NoFields,
+        Form, NoFields, unread,
         upload::{self, Gate},
     },
     frame::{Frame, Section, Visit},
-    guard::{not_logged_in, session_of},
+    guard::session_of,
     page::{Rendered, answer},
     pages::register::mendable,
     show,
@@ -145,7 +145,7 @@ pub(in crate::pages) async fn make(form: Form<MakeFields>) -> Page {
 /// A file of the user's own, brought in a form whose first fields are the key and, where it is needed, the password.
 pub(in crate::pages) async fn upload(State(panel): State<ConsoleState>, request: Request) -> Page {
     let (parts, body) = request.into_parts();
-    let session = session_of(&panel, &parts.headers).ok_or_else(|| not_logged_in(&panel, &parts))?;
+    let session = session_of(&panel, &parts.headers).ok_or_else(|| unread(&panel, &parts))?;
     let visit = Visit::new(&parts, &panel, session);
     let gate = Gate::new(&parts);
     let _place = panel.upload_place().await?;
