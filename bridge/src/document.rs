@@ -133,9 +133,6 @@ pub fn decode(document: &[u8]) -> Result<ApiDescription, DocumentError> {
 }
 
 /// The same within other bounds.
-///
-/// # Errors
-/// As [`decode`].
 pub fn unpack(document: &[u8], bounds: Bounds) -> Result<Unpacked, DocumentError> {
     open(document, bounds)?.read()
 }

@@ -374,9 +374,6 @@ struct AlertsInner {
 
 impl Alerts {
     /// Continues with the levels that were set before the last stop, and logs the money that this node does not reach.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn restore(parts: AlertsParts) -> Result<Self, LedgerError> {
         let levels = LevelsStore::restore(parts.ledger.clone())?;
         let elsewhere = parts.elsewhere.iter().map(elsewhere::alert);

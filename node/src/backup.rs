@@ -149,9 +149,6 @@ farthing_os::hidden!(StoredFile { name });
 
 /// A backup of the node that runs on `data_dir`, as bytes. Under a passphrase it takes about a second of one core and 256 MiB, and the
 /// time to copy the ledger: call it outside of async tasks.
-///
-/// # Errors
-/// [`BackupError`].
 pub fn make(
     data_dir: &Path,
     ledger: &Ledger,
@@ -375,18 +372,12 @@ fn stop_spending(path: &Path) -> Result<(), BackupError> {
 }
 
 /// Returns the second at which the user showed to have written the phrase down.
-///
-/// # Errors
-/// When the ledger cannot be read.
 pub fn phrase_written_down(ledger: &Ledger) -> Result<Option<u64>, LedgerError> {
     let stored = ledger.get(Namespace::Settings, WRITTEN_DOWN_KEY)?;
     Ok(stored.and_then(|bytes| <[u8; 8]>::try_from(bytes.as_ref()).ok()).map(u64::from_be_bytes))
 }
 
 /// Notes that the user has written the phrase down.
-///
-/// # Errors
-/// When it cannot be stored.
 pub async fn note_phrase_written_down(ledger: &Ledger) -> Result<(), LedgerError> {
     ledger.put(Namespace::Settings, WRITTEN_DOWN_KEY, clock::now_secs().to_be_bytes().to_vec()).await
 }

@@ -42,9 +42,6 @@ pub async fn cost(chain: &ChainHandle) -> Result<DeploymentCost, DeploymentError
 }
 
 /// Deploys the contract at the wallet's cost. It may be ordered again: where the contract is there, nothing is sent.
-///
-/// # Errors
-/// As [`cost`].
 pub async fn deploy(chain: &ChainHandle) -> Result<TxReport, DeploymentError> {
     chain.deploy_contract().await.map_err(|error| DeploymentError::of(error, chain.spec().kind))
 }

@@ -75,9 +75,6 @@ impl History {
     }
 
     /// Reads up to `limit` entries, the newest first, and where to go on.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub async fn step(&self, filter: HistoryFilter, limit: usize) -> Result<HistoryPage, LedgerError> {
         // Who has bought something wants to see it.
         self.ledger.catch_up().await;
@@ -92,9 +89,6 @@ impl History {
     }
 
     /// Reads everything that fits into an export, the newest first.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub async fn export(&self, mut filter: HistoryFilter) -> Result<Vec<HistoryEntry>, LedgerError> {
         self.ledger.catch_up().await;
         let history = self.clone();
@@ -114,9 +108,6 @@ impl History {
     }
 
     /// Adds up what each day from `first` to `last` came to, in days since the Unix epoch.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn days(&self, first: u32, last: u32) -> Result<Vec<DayTotals>, LedgerError> {
         let mut figures: HashMap<u32, _> = self.ledger.day_figures(first, last)?.into_iter().collect();
         let totals = (first..=last).map(|day| {
@@ -133,9 +124,6 @@ impl History {
     }
 
     /// Adds up calls and money over a time that ends now.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub async fn series(&self, range: SeriesRange, asked: SeriesOf) -> Result<Series, LedgerError> {
         self.ledger.catch_up().await;
         let ledger = self.ledger.clone();
@@ -143,18 +131,12 @@ impl History {
     }
 
     /// Counts what each of the owner's services served over such a time.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub async fn served_series(&self, range: SeriesRange) -> Result<Vec<ServiceCalls>, LedgerError> {
         let ledger = self.ledger.clone();
         aside(move || series::served(&ledger, range, clock::now_secs())).await
     }
 
     /// Reads a settlement with the calls that it paid for; `None` when there is none with this number.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub async fn settlement(&self, id: u64) -> Result<Option<SettlementShown>, LedgerError> {
         let history = self.clone();
         aside(move || settlement::shown(&history.ledger, &history.names(), id)).await

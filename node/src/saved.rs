@@ -110,9 +110,6 @@ impl StoredRequest {
 
 impl SavedRequests {
     /// Reads what was saved before.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn restore(ledger: Ledger) -> Result<Self, LedgerError> {
         let mut all: BTreeMap<Uuid, StoredRequest> = BTreeMap::new();
         for (key, bytes) in ledger.list(Namespace::Requests)? {

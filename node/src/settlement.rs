@@ -144,9 +144,6 @@ pub struct Settlement {
 
 impl Settlement {
     /// The handle and the work behind it.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn new(parts: SettlementParts) -> Result<(Self, impl Future<Output = ()>), LedgerError> {
         let SettlementParts {
             signer,

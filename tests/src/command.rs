@@ -19,8 +19,6 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// # Errors
-    /// When it was ended by a signal, or wrote no text.
     pub fn of(output: Output) -> Result<Self> {
         Ok(Self {
             code: output.status.code().context("ended by a signal")?,
@@ -29,16 +27,11 @@ impl Ran {
         })
     }
 
-    /// # Errors
-    /// When standard output is not JSON.
     pub fn json(&self) -> Result<Value> {
         serde_json::from_str(&self.out).with_context(|| format!("no JSON: {self:?}"))
     }
 
     /// The error that a failed command with `--json` leaves on standard error, where nothing else may be.
-    ///
-    /// # Errors
-    /// When there is another thing, or something is missing.
     pub fn error(&self) -> Result<Value> {
         let told: Value = serde_json::from_str(&self.err).with_context(|| format!("no JSON: {self:?}"))?;
         let error = &told["error"];
@@ -49,18 +42,12 @@ impl Ran {
     }
 
     /// The answer of a command that went well.
-    ///
-    /// # Errors
-    /// When it did not.
     pub fn ok(self) -> Result<Self> {
         ensure!(self.code == 0, "ended with {}: {}", self.code, self.err);
         Ok(self)
     }
 
     /// Checks that the command failed with `code`, nothing on standard output, and all of `says` on the other.
-    ///
-    /// # Errors
-    /// When it is not so.
     pub fn fails(self, code: i32, says: &[&str]) -> Result<Self> {
         ensure!(self.code == code && self.out.is_empty(), "no failure with {code}: {self:?}");
         for text in says {
@@ -70,9 +57,6 @@ impl Ran {
     }
 
     /// Checks the exit code; a failure has nothing on standard output and says what to do on the other.
-    ///
-    /// # Errors
-    /// When it is not so.
     pub fn ends_with(&self, code: i32) -> Result<&Self> {
         ensure!(self.code == code, "ended with {} and not {code}: {self:?}", self.code);
         ensure!(code == 0 || self.out.is_empty() && !self.err.trim().is_empty(), "{self:?}");
@@ -81,17 +65,11 @@ impl Ran {
 }
 
 /// Runs a command on a node.
-///
-/// # Errors
-/// When the program cannot be run or writes no text.
 pub async fn farthing(node: &NodeProcess, arguments: &[&str]) -> Result<Ran> {
     run(&node.data_dir().display().to_string(), arguments).await
 }
 
 /// Runs a command on a data folder.
-///
-/// # Errors
-/// As [`farthing`].
 pub async fn run(data: &str, arguments: &[&str]) -> Result<Ran> {
     let output = Command::new(program("farthing")?)
         .args(arguments)

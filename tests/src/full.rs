@@ -15,9 +15,6 @@ pub const NETWORK: &str = "local-full";
 
 /// Fills the stores of a node that has run once and does not run now. Its `network.name` is [`NETWORK`]. The program
 /// `farthing-fill` does it, so that whoever asks links no store.
-///
-/// # Errors
-/// When a store does not take what it should.
 pub async fn fill(data_dir: &Path, wallet: Address) -> Result<()> {
     let mut filling = Command::new(program("farthing-fill")?);
     let ended = filling.arg(data_dir).arg(wallet.to_string()).kill_on_drop(true).status().await?;

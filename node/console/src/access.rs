@@ -257,9 +257,6 @@ impl Access {
 
     /// Takes the password that came with a request, which then may do what is dangerous. `has_key`: whether the
     /// session's key came, too; a cookie alone, which another program may hold, counts as its address.
-    ///
-    /// # Errors
-    /// As [`Access::log_in`].
     pub async fn confirm(
         &self,
         session: &Session,

@@ -113,9 +113,6 @@ impl<T> Form<T> {
     }
 
     /// The proof that the password came with this form, or lately with another of this session.
-    ///
-    /// # Errors
-    /// As [`Form::confirmed`].
     pub(super) fn reauthenticated(&self) -> Result<Reauthenticated, Failure> {
         match self.visit.session.reauthenticated(clock::now_secs()) {
             Some(lately) => Ok(lately),

@@ -24,8 +24,5 @@ pub trait OwnServices: fmt::Debug + Send + Sync {
     fn blob(&self, hash: &Hash) -> Option<Vec<u8>>;
 
     /// Their listings, and the last ones of retired services.
-    ///
-    /// # Errors
-    /// [`LedgerError`] when they cannot be read.
     fn listings(&self) -> Result<Vec<Signed<Listing>>, LedgerError>;
 }

@@ -96,9 +96,6 @@ struct AutomaticInner {
 
 impl Automatic {
     /// Goes on as before the last stop.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn restore(
         data_dir: PathBuf,
         backups: Backups,

@@ -19,9 +19,6 @@ const BATCH: u64 = 500;
 const BETWEEN_CALLS_SECS: u64 = 12;
 
 /// Fills the stores of a node that has run once and does not run now. Its `network.name` is [`NETWORK`].
-///
-/// # Errors
-/// When a store does not take what it should.
 pub async fn fill(data_dir: &Path, wallet: Address) -> Result<()> {
     // The chain of tests.
     let network = NetworkName::on_chain(Some(NETWORK), 31_337)?;

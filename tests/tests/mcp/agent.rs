@@ -86,17 +86,11 @@ pub struct Said {
 
 impl Agent {
     /// The client of the versions before 2026-07-28. `None`, and a loud word, where it is not installed.
-    ///
-    /// # Errors
-    /// Where `CI` is set: what is not run there is run nowhere.
     pub fn find() -> Result<Option<Self>> {
         Self::with(Client::NpmBefore)
     }
 
     /// The same with another client.
-    ///
-    /// # Errors
-    /// Where `CI` is set.
     pub fn with(client: Client) -> Result<Option<Self>> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools");
         let part = folder.join(client.part());
@@ -136,9 +130,6 @@ impl Instructed<'_> {
     }
 
     /// Does the steps in order.
-    ///
-    /// # Errors
-    /// When the client does not get through the steps.
     pub async fn does(&self, steps: &[Value]) -> Result<Said> {
         let mut command = self.agent.command();
         match self.door {

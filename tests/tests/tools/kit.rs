@@ -46,9 +46,6 @@ pub struct Said {
 
 impl Kit {
     /// The tools. `None`, and a loud word, where they are not installed; there the test has nothing to say.
-    ///
-    /// # Errors
-    /// Where `CI` is set: what is not run there is run nowhere.
     pub fn find() -> Result<Option<Self>> {
         let folder = folder();
         let parts = ["node_modules/graphql/package.json", ".venv/bin/schemathesis"];
@@ -90,9 +87,6 @@ pub fn folder() -> PathBuf {
 }
 
 /// Runs a command to its end, with `input` on its standard input.
-///
-/// # Errors
-/// When it cannot be started, hangs, or is ended by a signal.
 pub async fn run(command: &mut Command, input: &[u8]) -> Result<Said> {
     let shown = format!("{:?}", command.as_std().get_program());
     let mut child = command

@@ -67,9 +67,6 @@ enum Phase {
 
 impl Catalog {
     /// Begins to reconcile with `peer`: the session and its first message.
-    ///
-    /// # Errors
-    /// [`SyncError`] when the catalog cannot be read.
     pub async fn initiator(
         &self,
         peer: impl Into<Neighbour>,
@@ -84,9 +81,6 @@ impl Catalog {
     }
 
     /// The same with a peer that knows of shards: they compare those that both keep.
-    ///
-    /// # Errors
-    /// [`SyncError`] when the catalog cannot be read.
     pub async fn initiator_of_shards(
         &self,
         peer: impl Into<Neighbour>,

@@ -49,9 +49,6 @@ pub struct Report {
 }
 
 /// Runs the demo and writes its report.
-///
-/// # Errors
-/// When something fails, or the money does not add up.
 pub async fn run(report_file: Option<&Path>) -> anyhow::Result<Report> {
     let folder = tempdir()?;
     let demo = Demo::start(&folder.0, Setup::default()).await?;

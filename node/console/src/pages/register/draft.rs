@@ -45,8 +45,6 @@ impl Drafts {
         self.0.get(session, name).ok_or_else(gone)
     }
 
-    /// # Errors
-    /// As [`Drafts::get`].
     pub(super) fn change<R>(
         &self,
         session: SessionId,
