@@ -165,7 +165,6 @@ impl ServiceNames {
     }
 }
 
-/// A call that was served.
 pub fn served_call(row: &CallRow, names: &ServiceNames) -> ServedCall {
     ServedCall {
         call_id: row.call.call_id.into(),

@@ -203,7 +203,6 @@ impl Market {
         self.consumers.iter().find(|consumer| consumer.place == place).expect("the setup has this consumer")
     }
 
-    /// Every node and where it is.
     pub fn nodes(&self) -> impl Iterator<Item = (Place, &NodeProcess)> {
         let consumers = self.consumers.iter().map(|consumer| (consumer.place, &consumer.node));
         [(Place::Owner, &self.owner)].into_iter().chain(BOOTS.into_iter().zip(&self.boots)).chain(consumers)

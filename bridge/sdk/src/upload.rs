@@ -17,7 +17,6 @@ pub struct UploadCall<'a> {
     pub body: UploadBody<'a>,
 }
 
-/// The body of an upload.
 #[derive(Debug, Clone, Copy)]
 pub enum UploadBody<'a> {
     /// A file is all of it.

@@ -144,7 +144,6 @@ impl<K: Eq + Hash> SharedBudget<K> {
         Self { whole, shares: Mutex::default() }
     }
 
-    /// The share of `key`.
     pub fn of(&self, key: K) -> ByteBudget {
         let mut shares = self.shares.lock();
         if shares.len() >= SHARES_KEPT {

@@ -102,7 +102,6 @@ pub enum Output<D> {
     Found(CommandId, VerifiedRecord<D>),
     /// A command is over.
     Done {
-        /// The command.
         id: CommandId,
         /// Its end.
         outcome: Outcome,
@@ -111,7 +110,6 @@ pub enum Output<D> {
     },
     /// A record came from a peer, and was kept or not: its owner is there either way.
     Heard {
-        /// The record.
         record: VerifiedRecord<D>,
         /// The peer that gave it.
         source: Key,

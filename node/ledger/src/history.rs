@@ -351,7 +351,6 @@ pub(crate) fn count_bought(tx: &WriteTransaction, promised_secs: u64, receipt: &
     })
 }
 
-/// Counts a call that was served.
 pub(crate) fn count_served(tx: &WriteTransaction, call: &payee::Call) -> Result<()> {
     if !call.outcome.is_the_services_answer() {
         return Ok(());

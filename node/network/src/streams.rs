@@ -49,7 +49,6 @@ pub(crate) enum Order {
     Serve(bool),
 }
 
-/// A connection on which streams may be opened.
 #[derive(Clone, Copy, Debug)]
 struct OpenConnection {
     connection: ConnectionId,

@@ -173,7 +173,6 @@ struct StoredRows {
 }
 
 impl RefusedCalls {
-    /// Notes a call.
     pub fn note(&self, call: RefusedCall) {
         let call = call.within_bounds();
         self.0.lock().note(call);

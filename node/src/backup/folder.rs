@@ -44,7 +44,6 @@ impl Made {
     }
 }
 
-/// The folder.
 #[derive(Debug, Clone)]
 pub struct Backups {
     folder: PathBuf,

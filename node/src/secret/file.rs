@@ -111,7 +111,6 @@ struct NamedForm {
     services: Option<BTreeSet<Text<ServiceId>>>,
 }
 
-/// The file.
 #[derive(Debug, Clone)]
 pub struct SecretFile {
     path: PathBuf,

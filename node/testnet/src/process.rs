@@ -65,7 +65,6 @@ impl NodeOptions {
     }
 }
 
-/// A node in a process of its own.
 #[derive(Debug)]
 pub struct NodeProcess {
     child: Child,

@@ -146,7 +146,6 @@ pub fn signed(number: u64, owner: u64, change: impl FnOnce(&mut Listing)) -> Sig
     sign(&listing, &key)
 }
 
-/// A query for words.
 pub fn words(words: &str) -> Query {
     Query { words: words.to_owned(), ..Query::default() }
 }

@@ -127,7 +127,6 @@ impl CallFigures {
         self.outcomes.iter().fold(others, |sum, calls| sum.saturating_add(*calls))
     }
 
-    /// Adds other calls.
     pub fn add(&mut self, other: &Self) {
         add_each(&mut self.outcomes, &other.outcomes);
         add_each(&mut self.latencies.0, &other.latencies.0);

@@ -22,7 +22,6 @@ const BOUNDS: Bounds = Bounds {
     bytes_max: 2 * farthing_bridge::limits::DOCUMENT_BYTES_MAX,
 };
 
-/// The drafts of all sessions.
 #[derive(Debug)]
 pub(crate) struct Drafts(SessionStore<Draft>);
 
