@@ -192,11 +192,8 @@ impl Catalog {
     ) -> Result<store::Summary, CatalogSessionError> {
         let mut stream = self.0.network.sync(peer).await?;
         let neighbour = store::Neighbour { wallet: peer, range: stream.range() };
-        let now_secs = clock::now_secs();
-        let (mut session, mut message) = match stream.knows_shards() {
-            true => self.0.store.initiator_of_shards(neighbour, now_secs).await?,
-            false => self.0.store.initiator(neighbour, now_secs).await?,
-        };
+        let beginning = self.0.store.initiator(neighbour, stream.knows_shards(), clock::now_secs());
+        let (mut session, mut message) = beginning.await?;
         loop {
             stream.send(wire::encode(&message).into()).await?;
             let answer = receive(&mut stream).await?.ok_or(CatalogSessionError::Silent)?;

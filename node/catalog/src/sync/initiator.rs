@@ -66,30 +66,19 @@ enum Phase {
 }
 
 impl Catalog {
-    /// Begins to reconcile with `peer`: the session and its first message.
+    /// Begins to reconcile with `peer`: the session and its first message. If the peer `knows_shards`, both compare
+    /// those that both keep.
     pub async fn initiator(
         &self,
         peer: impl Into<Neighbour>,
+        knows_shards: bool,
         now_secs: u64,
     ) -> Result<(Initiator, SyncMessage), SyncError> {
         let mut initiator = Initiator::new(self.clone(), peer.into(), now_secs);
-        let first = match self.takes_whole(Side::Own, now_secs) {
-            true => initiator.begin(Shards::ALL).await?,
-            false => initiator.begin_recent(now_secs).await?,
-        };
-        Ok((initiator, first))
-    }
-
-    /// The same with a peer that knows of shards: they compare those that both keep.
-    pub async fn initiator_of_shards(
-        &self,
-        peer: impl Into<Neighbour>,
-        now_secs: u64,
-    ) -> Result<(Initiator, SyncMessage), SyncError> {
-        let mut initiator = Initiator::new(self.clone(), peer.into(), now_secs);
-        let first = match self.takes_whole(Side::Own, now_secs) {
-            true => SyncMessage::Shards(self.shards().bits()),
-            false => initiator.begin_recent(now_secs).await?,
+        let first = match (self.takes_whole(Side::Own, now_secs), knows_shards) {
+            (true, true) => SyncMessage::Shards(self.shards().bits()),
+            (true, false) => initiator.begin(Shards::ALL).await?,
+            (false, _) => initiator.begin_recent(now_secs).await?,
         };
         Ok((initiator, first))
     }

@@ -159,12 +159,12 @@ pub struct Cost {
 
 /// Reconciles `from` with `with`, message by message, as the network would carry them.
 pub async fn reconcile(from: &Catalog, with: &Catalog) -> Result<(Summary, Cost), SyncError> {
-    exchange(from.initiator(peer(2), NOW_SECS).await?, with).await
+    exchange(from.initiator(peer(2), false, NOW_SECS).await?, with).await
 }
 
 /// The same between two that know of shards.
 pub async fn reconcile_shards(from: &Catalog, with: &Catalog) -> Result<(Summary, Cost), SyncError> {
-    exchange(from.initiator_of_shards(peer(2), NOW_SECS).await?, with).await
+    exchange(from.initiator(peer(2), true, NOW_SECS).await?, with).await
 }
 
 async fn exchange(

@@ -165,7 +165,7 @@ async fn reconcile(lacking: &Catalog, complete: &Catalog) -> Result<Cost> {
         (bytes, messages) = (bytes + frame.len(), messages + 1);
         Ok(wire::decode(&frame)?)
     };
-    let (mut initiator, mut message) = lacking.initiator(NEIGHBOUR, now_secs()).await?;
+    let (mut initiator, mut message) = lacking.initiator(NEIGHBOUR, false, now_secs()).await?;
     let mut responder = complete.responder(NEIGHBOUR, now_secs());
     loop {
         let answer = responder.on(carry(&message)?, now_secs()).await?;
