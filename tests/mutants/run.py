@@ -10,7 +10,8 @@ Each file beside this program is a group: mutants that can be in one build. A mu
 
     number    unique in all groups; a new mutant takes the next number
     package   the package of the test
-    target    where the test is: "lib", "bin:NAME" for a program, or NAME for a file or folder of the package's `tests`
+    target    where the test is: "bin:NAME" for a program, NAME for a file or folder of the package's `tests`, or nothing for
+              the library
     test      the full name of the test, with its modules
     promise   what the test proves, in one sentence
     file      the file that is changed
@@ -51,6 +52,10 @@ def package_folders():
         if name:
             folders[name[1]] = (ROOT / manifest).parent
     return folders
+
+
+def mutants_of(path):
+    return [{"target": "lib", **mutant} for mutant in json.loads(read(path))]
 
 
 def apply(mutants):
@@ -217,7 +222,7 @@ def main():
     parser.add_argument("--only", metavar="N,…", help="the numbers of mutants, separated by commas")
     parser.add_argument("--check", action="store_true", help="check that the mutants fit the source; build nothing")
     given = parser.parse_args()
-    groups = {path.stem: json.loads(read(path)) for path in sorted(HERE.glob("*.json"))}
+    groups = {path.stem: mutants_of(path) for path in sorted(HERE.glob("*.json"))}
     if given.group:
         if given.group not in groups:
             sys.exit(f"There is no group {given.group}. The groups are: {', '.join(groups)}")
