@@ -12,12 +12,13 @@ use farthing_control::{
     types::{Api, Channel, ChannelRole, Charge, OperationFile, ServiceFile},
 };
 use farthing_protocol::{Address, Usdc, call::Method};
-use farthing_testnet::{LocalChain, NodeOptions, NodeProcess, rpc};
+use farthing_testnet::{LocalChain, NodeOptions, NodeProcess};
 use reqwest::{StatusCode, header::HeaderMap};
 use serde_json::{Value, json};
 
 use crate::{agreement, liar::Liar, line::Line, upstream::Upstream, wait::eventually};
 
+mod blocks;
 mod ended;
 
 use ended::Ending;
@@ -246,21 +247,6 @@ impl World {
     /// A client that trusts the consumer's authority.
     pub const fn client(&self) -> &reqwest::Client {
         &self.client
-    }
-
-    /// Makes gas cost next to nothing from the next block on, so that an owner closes the smallest channel itself.
-    pub async fn make_gas_cheap(&self) -> Result<()> {
-        rpc::call(&self.chain.rpc_url(), "anvil_setNextBlockBaseFeePerGas", json!(["0x0"])).await?;
-        rpc::call(&self.chain.rpc_url(), "evm_mine", json!([])).await?;
-        Ok(())
-    }
-
-    /// Sets the ETH of the owner's wallet, and has a block show it.
-    pub async fn set_eth_of_the_owner(&self, wei: &str) -> Result<()> {
-        let balance = json!([self.owner_wallet.to_string(), wei]);
-        rpc::call(&self.chain.rpc_url(), "anvil_setBalance", balance).await?;
-        rpc::call(&self.chain.rpc_url(), "evm_mine", json!([])).await?;
-        Ok(())
     }
 
     /// Buys so many calls, one after the other, and waits until no call of the consumer is undecided.

@@ -170,7 +170,7 @@ async fn a_claim_that_an_endpoint_does_not_show_is_not_made_again_and_again() ->
     let claims: Result<u64> = claims().await;
     assert_eq!(claims?, 1, "each costs gas");
     liar.tell_the_truth();
-    rpc::call(&url, "evm_mine", json!([])).await?;
+    world.mine().await?;
     eventually("it is known to be paid", async || Ok(owned(&world).await?.claimed.0 == PRICE)).await?;
     assert_eq!(world.chain.usdc_of(world.owner_wallet).await?, PRICE);
     let audit = world.owner.control().ask(endpoint::Audit).await?;
@@ -190,8 +190,7 @@ async fn an_owners_promise_to_close_is_remembered_over_what_an_endpoint_says_for
     world.make_gas_cheap().await?;
     world.buy(1).await?;
     // Its close never gets into a block.
-    let url = world.chain.rpc_url();
-    rpc::call(&url, "evm_setAutomine", json!([false])).await?;
+    world.mine_by_hand().await?;
     eventually("the owner promises", async || {
         let at = endpoint::CloseChannel.of(world.channel().await?.id).with("force", false);
         let asked: Channel = world.consumer.control().ask(at).await?;
@@ -199,8 +198,7 @@ async fn an_owners_promise_to_close_is_remembered_over_what_an_endpoint_says_for
     })
     .await?;
     world.owner.kill().await?;
-    rpc::call(&url, "anvil_dropAllTransactions", json!([])).await?;
-    rpc::call(&url, "evm_setAutomine", json!([true])).await?;
+    world.forget_pending().await?;
     let promised = world.channel().await?;
     assert_eq!(promised.state, State::ClosePromised);
 
