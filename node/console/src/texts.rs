@@ -70,7 +70,7 @@ pub(super) fn alert(alert: &types::Alert) -> Alert {
     };
     let cause = match alert.kind {
         AlertKind::NotReady => alert.cause.clone(),
-        _ => format!("{}; {}", alert.cause, alert.action),
+        _ => alert.line(),
     };
     Alert { title, cause: sentence(&cause), action, link }
 }
