@@ -1,11 +1,15 @@
 //! The program `farthing`, run as a person or a script runs it.
 
-use std::process::{Output, Stdio};
+use std::{
+    env,
+    ffi::OsString,
+    process::{Output, Stdio},
+};
 
 use anyhow::{Context, Result, ensure};
 use farthing_testnet::{NodeProcess, program};
 use serde_json::Value;
-use tokio::process::Command;
+use tokio::{io::AsyncWriteExt as _, process::Command};
 
 /// On a busy machine any command may say so to people.
 pub const WHEN_SLOW: &str = "Still waiting for the node …\n";
@@ -62,6 +66,31 @@ impl Ran {
         ensure!(code == 0 || self.out.is_empty() && !self.err.trim().is_empty(), "{self:?}");
         Ok(self)
     }
+}
+
+/// Runs any program to its end, with `input` on its standard input.
+pub async fn fed(command: &mut Command, input: &[u8]) -> Result<Output> {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .with_context(|| format!("{:?} cannot be started", command.as_std().get_program()))?;
+    let mut stdin = child.stdin.take().context("no standard input")?;
+    let feed = async move {
+        // A program that fails early does not read.
+        let _ = stdin.write_all(input).await;
+    };
+    Ok(tokio::join!(feed, child.wait_with_output()).1?)
+}
+
+/// The path on which a shell finds the built program first.
+pub fn path() -> Result<OsString> {
+    let built = program("farthing")?;
+    let built = built.parent().context("the program lies in no folder")?.to_owned();
+    let others = env::var_os("PATH").unwrap_or_default();
+    Ok(env::join_paths([built].into_iter().chain(env::split_paths(&others)))?)
 }
 
 /// Runs a command on a node.
