@@ -299,7 +299,6 @@ fn no_backup(failing: &Failing) -> Alert {
     Alert::new(AlertKind::BackupFailed, Warning, cause, action)
 }
 
-/// A service that this node pays and that is flagged.
 fn flagged(known: &ServiceConduct) -> Option<Alert> {
     let flag = known.flag.as_ref().filter(|_| known.own_rule != Some(FlagRule::Warn))?;
     let action = match known.rule {
@@ -337,7 +336,6 @@ fn key(alert: &Alert) -> Key {
     (alert.kind, alert.subject.clone())
 }
 
-/// The parts that the alerts are made of.
 #[derive(Clone, Debug)]
 pub struct AlertsParts {
     pub wallet: Address,

@@ -95,7 +95,6 @@ pub enum BackupError {
 }
 
 impl BackupError {
-    /// Returns the step to take next, where there is one.
     pub fn next_step(&self) -> Option<&str> {
         Some(match self {
             Self::ShortPassphrase => "use four random words or more",
@@ -120,7 +119,6 @@ impl BackupError {
     }
 }
 
-/// The contents of a backup.
 #[derive(Debug, Encode, Decode)]
 #[cbor(map)]
 struct BackupContents {
@@ -377,7 +375,6 @@ pub fn phrase_written_down(ledger: &Ledger) -> Result<Option<u64>, LedgerError> 
     Ok(stored.and_then(|bytes| <[u8; 8]>::try_from(bytes.as_ref()).ok()).map(u64::from_be_bytes))
 }
 
-/// Notes that the user has written the phrase down.
 pub async fn note_phrase_written_down(ledger: &Ledger) -> Result<(), LedgerError> {
     ledger.put(Namespace::Settings, WRITTEN_DOWN_KEY, clock::now_secs().to_be_bytes().to_vec()).await
 }

@@ -24,7 +24,6 @@ impl DeploymentError {
         }
     }
 
-    /// Returns the step to take next.
     pub const fn next_step(&self) -> &'static str {
         match self {
             &Self::TestEthMissing { faucets, .. } => faucets,

@@ -58,7 +58,6 @@ pub enum SavedError {
 }
 
 impl SavedError {
-    /// Returns the step to take next.
     pub fn next_step(&self) -> &'static str {
         match self {
             Self::NoName => "Give it a name.",

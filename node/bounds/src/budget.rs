@@ -64,7 +64,6 @@ impl ByteBudget {
         self.0.bytes_max
     }
 
-    /// Bytes that are held now.
     pub fn held(&self) -> usize {
         self.0.held.load(Ordering::Relaxed)
     }

@@ -61,7 +61,6 @@ pub(crate) struct Inner {
     pub(crate) whole_secs: [AtomicU64; 2],
 }
 
-/// The result of opening a catalog.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Opened {
     /// The damage that was found and what became of it, one sentence each, for a person.

@@ -17,7 +17,6 @@ use crate::listings::{Card, Listings, LookAlike, Slot, State};
 
 /// Characters of a query's words that are looked at.
 pub const WORDS_CHARS_MAX: usize = 256;
-/// Hits of one page.
 pub const PAGE_HITS_MAX: usize = 100;
 /// The furthest that one can turn the pages into the hits; beyond, a filter is the better way.
 pub const OFFSET_MAX: usize = 10_000;

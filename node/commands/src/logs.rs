@@ -9,7 +9,6 @@ use serde::Deserialize;
 
 const LINES_DEFAULT: usize = 200;
 
-/// The lines that are asked for.
 #[derive(Debug, Default, Deserialize)]
 struct WantedLines {
     /// Those that came later than this one; the newest that there are when absent.

@@ -80,7 +80,6 @@ pub enum AccessError {
 }
 
 impl AccessError {
-    /// Returns what to do next.
     pub fn next_step(&self) -> &'static str {
         match self {
             Self::Io { source, .. } => files::next_step(source),

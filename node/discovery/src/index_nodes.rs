@@ -14,7 +14,6 @@ use farthing_catalog::{Hit, State};
 use farthing_protocol::{Address, Listing};
 use lru::LruCache;
 
-/// Index nodes that one search asks.
 const ASKED: usize = 3;
 /// Those whose last answer is remembered.
 const REMEMBERED_MAX: NonZeroUsize = NonZeroUsize::new(256).expect("it is not zero");

@@ -8,7 +8,6 @@ use farthing_protocol::{Hash, Listing, ServiceId, Signed};
 
 use super::KnownService;
 
-/// One service of this node's owner.
 pub trait OwnService: Send + Sync {
     fn known(&self) -> &KnownService;
 

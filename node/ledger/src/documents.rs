@@ -83,7 +83,6 @@ impl Ledger {
         self.put_many(vec![Document { namespace, key: key.into(), value: None }]).await
     }
 
-    /// A document.
     pub fn get(&self, namespace: Namespace, key: &[u8]) -> Result<Option<Bytes>> {
         let value = self.snapshot().documents()?.get((namespace as u8, key))?;
         Ok(value.map(|value| Bytes::copy_from_slice(value.value())))

@@ -66,7 +66,6 @@ impl Ledger {
     }
 }
 
-/// Counts the end of a call.
 pub(crate) fn count(tx: &WriteTransaction, ended: &Ended) -> Result<()> {
     let hour = hour_of(ended);
     let mut hours = tx.open_table(SERVICE_HOURS)?;

@@ -340,7 +340,6 @@ pub(crate) fn scan<const N: usize, V: redb::Value + 'static, T>(
     Ok(stretch)
 }
 
-/// Counts a call that was bought.
 pub(crate) fn count_bought(tx: &WriteTransaction, promised_secs: u64, receipt: &Receipt) -> Result<()> {
     if !Outcome::from_code(receipt.outcome).is_some_and(Outcome::is_the_services_answer) {
         return Ok(());

@@ -125,7 +125,6 @@ impl Ledger {
         self.write(move |tx| Ok(update_channel(tx, id, None, Cause::Earlier, resume)?.row)).await
     }
 
-    /// Every channel this node pays on.
     pub fn payer_channels(&self) -> Result<Vec<PayerChannelRow>> {
         self.read(all_channels)
     }
@@ -252,7 +251,6 @@ impl Ledger {
         })
     }
 
-    /// The open promise of a call.
     pub fn promise_of(&self, call_id: CallId) -> Result<Option<Promise>> {
         let promise =
             tables::get::<_, StoredPromise>(self.snapshot().promises()?, "promises", call_id.as_bytes())?;
@@ -269,7 +267,6 @@ impl Ledger {
         self.read(|tx| newest_purchases(tx, limit, |_| true))
     }
 
-    /// Charged on a day for one secret.
     pub fn spent_today(&self, secret: &str, day: u32) -> Result<Usdc> {
         self.read(|tx| {
             let spent = tx.open_table(DAY_TOTALS)?.get((day, secret))?;

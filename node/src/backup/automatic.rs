@@ -66,7 +66,6 @@ pub enum AutomaticError {
 }
 
 impl AutomaticError {
-    /// Returns the step to take next, where there is one.
     pub fn next_step(&self) -> Option<&str> {
         Some(match self {
             Self::Backup(error) => return error.next_step(),

@@ -27,7 +27,6 @@ use super::{
     place::{Place, merge},
 };
 
-/// A place in the log.
 pub type LogPosition = Place<CallRecord>;
 
 /// The calls that are looked for.

@@ -17,7 +17,6 @@ use super::{
     place::{Place, merge},
 };
 
-/// A place in the history.
 pub type HistoryPosition = Place<HistoryKind>;
 
 /// A record as it was read.

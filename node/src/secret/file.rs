@@ -46,7 +46,6 @@ pub enum SecretFileError {
 }
 
 impl SecretFileError {
-    /// Returns the step to take next.
     pub fn next_step(&self) -> &'static str {
         match self {
             Self::Io { source, .. } => files::next_step(source),

@@ -8,7 +8,6 @@ use super::{anvil::Anvil, rpc};
 /// ETH that pays for many transactions on a local chain.
 const GAS_MONEY_WEI: u128 = 1_000_000_000_000_000_000;
 
-/// A local chain with its contracts.
 pub struct LocalChain {
     anvil: Anvil,
     deployer: Deployer,

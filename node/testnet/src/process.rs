@@ -26,7 +26,6 @@ const UP_WITHIN: Duration = Duration::from_secs(180);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 const STOP_WITHIN: Duration = Duration::from_secs(30);
 
-/// Options for running one node.
 #[derive(Clone, Debug, Default)]
 pub struct NodeOptions {
     pub data_dir: PathBuf,
@@ -36,7 +35,6 @@ pub struct NodeOptions {
     pub panel_port: u16,
     /// Further settings: `section.key` and value, as the environment takes them.
     pub settings: Vec<(String, String)>,
-    /// Further environment of the process.
     pub environment: Vec<(String, String)>,
     /// Further arguments of `farthing run`.
     pub arguments: Vec<String>,
@@ -172,7 +170,6 @@ impl NodeProcess {
         self.child.id()
     }
 
-    /// Returns whether the process has ended.
     pub fn has_ended(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(Some(_)))
     }
@@ -368,7 +365,6 @@ impl ServiceProcess {
         log.iter().rev().find_map(|line| line.split_once(mark)).map(|(_, rest)| rest.to_owned())
     }
 
-    /// Returns whether the process has ended.
     pub fn has_ended(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(Some(_)))
     }

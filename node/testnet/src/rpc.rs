@@ -4,7 +4,6 @@ use anyhow::Context;
 use farthing_protocol::{Address, Usdc};
 use serde_json::{Value, json};
 
-/// One JSON-RPC call.
 pub async fn call(url: &str, method: &str, params: Value) -> anyhow::Result<Value> {
     farthing_serve::tls::install_provider();
     let client = reqwest::Client::builder().no_proxy().build()?;
@@ -43,7 +42,6 @@ pub async fn has_code(url: &str, address: Address) -> anyhow::Result<bool> {
     Ok(!digits(url, "eth_getCode", json!([address.to_string(), "latest"])).await?.is_empty())
 }
 
-/// Transactions a wallet has sent.
 pub async fn transactions_of(url: &str, wallet: Address) -> anyhow::Result<u64> {
     let count = digits(url, "eth_getTransactionCount", json!([wallet.to_string(), "latest"])).await?;
     Ok(u64::from_str_radix(&count, 16)?)

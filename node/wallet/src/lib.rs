@@ -81,7 +81,6 @@ pub enum WalletError {
 }
 
 impl WalletError {
-    /// Returns the step to take next, where there is one.
     pub fn next_step(&self) -> Option<&'static str> {
         match self {
             Self::Io { source, .. } => Some(files::next_step(source)),

@@ -72,7 +72,6 @@ pub fn own() -> SecretKey {
     key(0)
 }
 
-/// The key of the owner with this number.
 pub fn key(number: u64) -> SecretKey {
     let mut bytes = [0x11; 32];
     bytes[..8].copy_from_slice(&number.to_be_bytes());

@@ -290,7 +290,6 @@ pub(crate) fn channel_of(
     Some((id, Some(config)))
 }
 
-/// The address that an event has in a topic.
 pub(crate) fn address_in(topic: &B256) -> Address {
     Address::from_bytes(topic.0[12..].try_into().unwrap_or_default())
 }

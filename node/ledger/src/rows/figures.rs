@@ -89,7 +89,6 @@ impl Ended {
     }
 }
 
-/// The figures of some calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallFigures {
     /// By the code of their outcome.

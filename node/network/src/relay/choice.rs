@@ -144,7 +144,6 @@ impl Relays {
         }
     }
 
-    /// Lists the relays that are to be tested now.
     pub(crate) fn to_test(&self, now: Instant) -> Vec<RelayCandidate> {
         let is_due = |held: &&Held| held.answer_due.is_none() && held.test.is_none() && held.test_due <= now;
         self.held.iter().filter(is_due).map(|held| held.relay.clone()).collect()

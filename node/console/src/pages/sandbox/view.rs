@@ -162,7 +162,6 @@ struct FieldShown {
 }
 
 struct BodyShown {
-    /// True if the body is a file.
     is_file: bool,
     /// True of a body of parts that the description does not name.
     is_unknown: bool,
