@@ -1,6 +1,7 @@
 //! The blocks of a world's chain, when a test makes them itself.
 
 use anyhow::Result;
+use farthing_control::{endpoint, types::ChannelState};
 use farthing_protocol::Address;
 use farthing_testnet::rpc;
 use serde_json::{Value, json};
@@ -35,6 +36,18 @@ impl World {
     pub async fn forget_pending(&self) -> Result<()> {
         self.ask_chain("anvil_dropAllTransactions", json!([])).await?;
         self.ask_chain("evm_setAutomine", json!([true])).await.map(drop)
+    }
+
+    /// Has the owner promise to close its channel, and ends the owner before its close gets into a block.
+    pub async fn end_owner_after_its_promise(&mut self) -> Result<()> {
+        self.mine_by_hand().await?;
+        eventually("the owner promises", async || {
+            let at = endpoint::CloseChannel.of(self.channel().await?.id).with("force", false);
+            Ok(self.consumer.control().ask(at).await?.state == ChannelState::ClosePromised)
+        })
+        .await?;
+        self.owner.kill().await?;
+        self.forget_pending().await
     }
 
     /// Waits until a transaction waits for a block.

@@ -189,16 +189,7 @@ async fn an_owners_promise_to_close_is_remembered_over_what_an_endpoint_says_for
     let mut world = World::with(setup).await?;
     world.make_gas_cheap().await?;
     world.buy(1).await?;
-    // Its close never gets into a block.
-    world.mine_by_hand().await?;
-    eventually("the owner promises", async || {
-        let at = endpoint::CloseChannel.of(world.channel().await?.id).with("force", false);
-        let asked: Channel = world.consumer.control().ask(at).await?;
-        Ok(asked.state == State::ClosePromised)
-    })
-    .await?;
-    world.owner.kill().await?;
-    world.forget_pending().await?;
+    world.end_owner_after_its_promise().await?;
     let promised = world.channel().await?;
     assert_eq!(promised.state, State::ClosePromised);
 

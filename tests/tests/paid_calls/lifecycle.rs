@@ -404,14 +404,7 @@ async fn promised_and_gone(term_secs: &str) -> Result<World> {
     let mut world = World::with(setup).await?;
     world.make_gas_cheap().await?;
     world.buy(1).await?;
-    // Its close never gets into a block.
-    world.mine_by_hand().await?;
-    eventually("the owner promises", async || {
-        Ok(close(&world, false).await?.state == ChannelState::ClosePromised)
-    })
-    .await?;
-    world.owner.kill().await?;
-    world.forget_pending().await?;
+    world.end_owner_after_its_promise().await?;
     Ok(world)
 }
 
