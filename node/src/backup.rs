@@ -39,7 +39,7 @@ pub mod staged;
 
 pub use automatic::Automatic;
 pub use farthing_control::types::BackupFacts as BackupSummary;
-pub use folder::{Backups, Made};
+pub use folder::{BackupOrigin, Backups};
 pub use seal::{Lock, Recipient};
 
 use seal::PASSPHRASE_CHARS_MIN;

@@ -62,7 +62,7 @@ pub(crate) struct Inner {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Opened {
+pub struct OpenedCatalog {
     /// The damage that was found and what became of it, one sentence each, for a person.
     pub notices: Vec<String>,
     /// Listings that are being written to the search index anew; until then search misses some.
@@ -101,7 +101,7 @@ impl Catalog {
     ///
     /// # Errors
     /// [`CatalogError`] when the folder cannot be used or another process has the files open.
-    pub fn open(dir: &Path, options: Options) -> Result<(Self, Opened)> {
+    pub fn open(dir: &Path, options: Options) -> Result<(Self, OpenedCatalog)> {
         fs::create_dir_all(dir).map_err(CatalogError::folder(dir))?;
         let (store, listings, store_notice) = Store::open(&dir.join("catalog.redb"), &options)?;
         let index = Index::open(&dir.join("catalog-index"), store.epoch())?;
@@ -111,7 +111,7 @@ impl Catalog {
             true => listings.iter().map(|(slot, _)| slot).collect(),
             false => store.unindexed()?,
         };
-        let opened = Opened {
+        let opened = OpenedCatalog {
             notices: [store_notice, index.notice, content_notice].into_iter().flatten().collect(),
             indexing: unindexed.len(),
         };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     Contact, Failure, Key,
-    records::{Refused, Untrue, VerifiedRecord},
+    records::{RecordRefusal, Untrue, VerifiedRecord},
     wire::{Name, Request, Response},
 };
 
@@ -114,7 +114,7 @@ pub enum Output<D> {
         /// The peer that gave it.
         source: Key,
         /// The reason that it is not kept, if it is not.
-        kept: Result<(), Refused>,
+        kept: Result<(), RecordRefusal>,
     },
     /// A peer gave something as a record that is none.
     Misbehaved(Key, Untrue),

@@ -25,7 +25,7 @@ use tokio::{sync::mpsc, task::JoinSet};
 
 use super::{
     Catalog, News,
-    agenda::{Agenda, Ended, Neighbour},
+    agenda::{Agenda, Neighbour, SessionEnd},
 };
 
 /// The time between two looks at the connections.
@@ -150,7 +150,7 @@ impl Catalog {
     }
 
     /// One session that this node opens.
-    async fn begin(&self, peer: Address) -> Ended {
+    async fn begin(&self, peer: Address) -> SessionEnd {
         let mut stored = 0;
         let compared = self.compare(peer, &mut stored).await;
         let learned = stored > 0;
@@ -161,12 +161,12 @@ impl Catalog {
             Ok(summary) => {
                 self.count_comparison(summary.stored > 0);
                 tracing::debug!(%peer, ?summary, "catalogs compared");
-                Ended::Agreed { learned }
+                SessionEnd::Agreed { learned }
             }
             Err(error) => {
                 tracing::debug!(%peer, %error, "a session ended early");
                 self.hold_against(peer, &error);
-                Ended::Broken { learned }
+                SessionEnd::Broken { learned }
             }
         }
     }

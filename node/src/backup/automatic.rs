@@ -19,7 +19,7 @@ use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
-use super::{BackupError, Backups, Lock, Made, Recipient, make};
+use super::{BackupError, BackupOrigin, Backups, Lock, Recipient, make};
 
 const STORED_KEY: &[u8] = b"automatic-backups";
 /// A day's work is what may be lost.
@@ -142,7 +142,7 @@ impl Automatic {
     pub async fn standing(&self) -> AutomaticBackups {
         let plan = self.plan();
         let backups = self.0.backups.clone();
-        let newest = tokio::task::spawn_blocking(move || backups.newest(Made::Automatically)).await;
+        let newest = tokio::task::spawn_blocking(move || backups.newest(BackupOrigin::Automatically)).await;
         let newest = newest.ok().and_then(Result::ok).flatten();
         let failing = self.failing();
         let newest_secs = newest.as_ref().map(|newest| newest.written_secs);
@@ -256,7 +256,7 @@ impl AutomaticInner {
         let bytes =
             make(&self.data_dir, &self.ledger, &self.wallet, &Lock::Recipient(plan.recipient), now_secs)?;
         let keep = usize::try_from(plan.keep).unwrap_or(usize::MAX);
-        self.backups.add(&bytes, Made::Automatically, now_secs, keep)
+        self.backups.add(&bytes, BackupOrigin::Automatically, now_secs, keep)
     }
 }
 

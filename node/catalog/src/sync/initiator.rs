@@ -9,7 +9,9 @@ use farthing_protocol::{
     sync::{ItemName, SyncMessage},
 };
 
-use super::{RECENT_SECS, SESSION_MESSAGES_MAX, SESSION_SECS_MAX, Side, SyncError, name_of, wanted::Wanted};
+use super::{
+    RECENT_SECS, SESSION_MESSAGES_MAX, SESSION_SECS_MAX, Side, SyncError, name_of, wanted::FetchList,
+};
 use crate::{
     catalog::Catalog,
     verdict::{Neighbour, Source},
@@ -49,7 +51,7 @@ pub struct Initiator {
     is_whole: bool,
     need: Vec<ItemName>,
     have: Vec<ItemName>,
-    wanted: Wanted,
+    wanted: FetchList,
     summary: Summary,
 }
 
@@ -95,7 +97,7 @@ impl Initiator {
             is_whole: true,
             need: Vec::new(),
             have: Vec::new(),
-            wanted: Wanted::new(),
+            wanted: FetchList::new(),
             summary: Summary::default(),
         }
     }

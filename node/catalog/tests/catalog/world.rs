@@ -1,7 +1,7 @@
 //! A catalog in a folder of its own, owners with keys, and listings they sign.
 
 use farthing_catalog::{
-    Catalog, Initiator, Limits, Opened, Options, Query, Source, Step, Summary, SyncError, Verdict,
+    Catalog, Initiator, Limits, OpenedCatalog, Options, Query, Source, Step, Summary, SyncError, Verdict,
 };
 use farthing_protocol::{
     Address, Listing, SecretKey, ServiceId, ServiceNonce, Signed, Usdc, keccak256, shards::Shards,
@@ -35,12 +35,12 @@ impl World {
     pub fn keeping(shards: Shards, limits: Limits) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (catalog, opened) = Catalog::open(folder.path(), options(shards, &limits)).unwrap();
-        assert_eq!(opened, Opened::default());
+        assert_eq!(opened, OpenedCatalog::default());
         Self { folder, shards, limits, catalog }
     }
 
     /// Closes the catalog, changes its files by `meanwhile`, and opens it again.
-    pub fn reopen(self, meanwhile: impl FnOnce(&std::path::Path)) -> (Self, Opened) {
+    pub fn reopen(self, meanwhile: impl FnOnce(&std::path::Path)) -> (Self, OpenedCatalog) {
         let Self { folder, shards, limits, catalog } = self;
         drop(catalog);
         meanwhile(folder.path());
