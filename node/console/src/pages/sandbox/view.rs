@@ -202,48 +202,36 @@ impl SandboxTemplate {
         samples: &[OperationSample],
         kept: &[StoredExchange],
     ) -> Self {
-        let SandboxParts {
-            service,
-            looked_at,
-            place,
-            form,
-            filled,
-            language,
-            snippets,
-            problem,
-            opened,
-            save,
-            shown,
-            is_forgotten,
-            view,
-        } = parts;
-        let id = service.hit.id.0;
+        let id = parts.service.hit.id.0;
         let here = address(id);
-        let shown_id = shown.as_ref().map(|shown| shown.exchange.call_id);
-        let at_most_secs = form.as_ref().and_then(|form| form.timeout_secs);
-        let under_way = shown
+        let shown_id = parts.shown.as_ref().map(|shown| shown.exchange.call_id);
+        let at_most_secs = parts.form.as_ref().and_then(|form| form.timeout_secs);
+        let under_way = parts
+            .shown
             .as_ref()
             .and_then(|shown| ShownUnderWay::of(&shown.exchange, at_most_secs, clock::now_secs()));
-        let chosen = form.map(|form| {
+        let chosen = parts.form.map(|form| {
             let operation = name_of(&form);
             let has_sample = samples.iter().any(|sample| sample.operation == operation);
             let amounts = (form.price.0, form.deposit.map(|deposit| deposit.0));
-            let cost = cost::before(amounts, service.hit.owner.0, &frame.status, channels);
+            let cost = cost::before(amounts, parts.service.hit.owner.0, &frame.status, channels);
             let names = (frame.status.gateway_url.as_str(), id.to_string());
-            let code = CodeTabs::new(&form, &filled, (names.0, &names.1), snippets, &language);
-            SandboxOperation::new(&form, &filled, &names.1, has_sample, cost, code)
+            let code =
+                CodeTabs::new(&form, &parts.filled, (names.0, &names.1), parts.snippets, &parts.language);
+            SandboxOperation::new(&form, &parts.filled, &names.1, has_sample, cost, code)
         });
         Self {
-            tree: OperationTree::new(&service.offers, &looked_at, place),
+            tree: OperationTree::new(&parts.service.offers, &parts.looked_at, parts.place),
             saved,
             chosen,
-            problem,
-            opened,
-            save,
-            is_forgotten: is_forgotten && shown.is_none(),
-            answer: shown
+            problem: parts.problem,
+            opened: parts.opened,
+            save: parts.save,
+            is_forgotten: parts.is_forgotten && parts.shown.is_none(),
+            answer: parts
+                .shown
                 .filter(|_| under_way.is_none())
-                .map(|shown| ShownAnswer::new(&shown, view.as_deref())),
+                .map(|shown| ShownAnswer::new(&shown, parts.view.as_deref())),
             under_way,
             history: kept.iter().map(|kept| past(kept, &here, shown_id)).collect(),
             here,
