@@ -33,7 +33,7 @@ const ALSO_TOLD_MAX: usize = 8;
 const ROOT: ValuePath<'static> = ValuePath::Root("body");
 
 /// A body to send, and the content type to declare.
-pub(crate) struct Sent {
+pub(crate) struct SentBody {
     pub(crate) payload: Payload,
     pub(crate) media_type: Option<String>,
 }
@@ -44,8 +44,8 @@ pub(crate) fn read<'d>(
     declared: Option<&'d Body>,
     content_type: Option<&str>,
     body: &[u8],
-) -> Sent {
-    let nothing = Sent { payload: Payload::Nothing, media_type: None };
+) -> SentBody {
+    let nothing = SentBody { payload: Payload::Nothing, media_type: None };
     match declared {
         None if body.is_empty() => nothing,
         None => {
@@ -65,14 +65,19 @@ pub(crate) fn read<'d>(
     }
 }
 
-fn given<'d>(checker: &mut Checker<'d>, declared: &'d Body, content_type: Option<&str>, body: &[u8]) -> Sent {
+fn given<'d>(
+    checker: &mut Checker<'d>,
+    declared: &'d Body,
+    content_type: Option<&str>,
+    body: &[u8],
+) -> SentBody {
     let given = content_type.map(essence);
     let is_described = is_accepted(declared, given.as_deref());
     if !is_described && !is_named_beside(declared, given.as_deref()) {
         let given = shown(given.as_deref().unwrap_or("nothing"));
         let what = format!("the body's content type is `{given}`, expected {}", wanted(declared));
         checker.tell(Problem::Other(what));
-        return Sent { payload: Payload::Nothing, media_type: None };
+        return SentBody { payload: Payload::Nothing, media_type: None };
     }
     let is_free = !is_described || declared.kind == BodyKind::Any || declared.media_type.contains('*');
     let media_type = if is_free { given.clone() } else { Some(declared.media_type.clone()) };
@@ -88,7 +93,7 @@ fn given<'d>(checker: &mut Checker<'d>, declared: &'d Body, content_type: Option
         BodyKind::Text => text(checker, &declared.media_type, body),
         BodyKind::Any => Payload::AsGiven,
     };
-    Sent { payload, media_type }
+    SentBody { payload, media_type }
 }
 
 /// Describes what a caller may send, for an error.

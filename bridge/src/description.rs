@@ -21,7 +21,6 @@ pub use schema::{
     StringBounds,
 };
 
-/// An API.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ApiDescription {
     pub title: String,

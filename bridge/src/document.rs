@@ -110,7 +110,7 @@ impl Bounds {
 
 /// The text of a description, within its bounds: a hundredth of what reading it may take.
 #[derive(Debug)]
-pub struct Opened {
+pub struct DescriptionText {
     json: Vec<u8>,
     values: usize,
     bounds: Bounds,
@@ -133,9 +133,6 @@ pub fn decode(document: &[u8]) -> Result<ApiDescription, DocumentError> {
 }
 
 /// The same within other bounds.
-///
-/// # Errors
-/// As [`decode`].
 pub fn unpack(document: &[u8], bounds: Bounds) -> Result<Unpacked, DocumentError> {
     open(document, bounds)?.read()
 }
@@ -144,7 +141,7 @@ pub fn unpack(document: &[u8], bounds: Bounds) -> Result<Unpacked, DocumentError
 ///
 /// # Errors
 /// [`DocumentError`] when it is too large, packed or unpacked.
-pub fn open(document: &[u8], bounds: Bounds) -> Result<Opened, DocumentError> {
+pub fn open(document: &[u8], bounds: Bounds) -> Result<DescriptionText, DocumentError> {
     if document.len() > ENCODED_BYTES_MAX {
         return Err(DocumentError::TooLarge { bytes: document.len() });
     }
@@ -157,10 +154,10 @@ pub fn open(document: &[u8], bounds: Bounds) -> Result<Opened, DocumentError> {
         }
     })?;
     let values = check_bounds(&json, bounds.values_max)?;
-    Ok(Opened { json, values, bounds })
+    Ok(DescriptionText { json, values, bounds })
 }
 
-impl Opened {
+impl DescriptionText {
     /// An upper bound of the memory of its values, in bytes. Paths come on top: 40 MB at most.
     pub const fn values_bytes(&self) -> usize {
         self.json.len() + self.values * VALUE_BYTES

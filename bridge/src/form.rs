@@ -95,7 +95,6 @@ pub enum FormInput {
     File,
 }
 
-/// The body.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BodyField {
     pub kind: BodyKind,
@@ -242,7 +241,6 @@ fn field(description: &ApiDescription, parameter: &Parameter) -> FormField {
     }
 }
 
-/// A field as its schema describes it.
 fn described(description: &ApiDescription, name: &str, own: &Schema) -> FormField {
     let schema = description.resolve(own).unwrap_or(own);
     let (minimum, maximum) = bounds(schema);

@@ -50,7 +50,6 @@ pub const FIELDS_DEPTH_MAX: usize = 6;
 pub const LISTS_DEPTH_MAX: u8 = 2;
 /// Fields that a caller may select.
 pub const FIELDS_MAX: usize = 500;
-/// Fields of a default selection.
 pub const DEFAULT_FIELDS_MAX: usize = 250;
 /// Text of a query; longer ones are refused by common gateways.
 pub const QUERY_BYTES_MAX: usize = 8 * 1024;

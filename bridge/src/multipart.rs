@@ -24,7 +24,6 @@ const HEAD_BYTES_USUAL: usize = 256;
 /// RFC 2046, 5.1.1.
 const BOUNDARY_BYTES_MAX: usize = 70;
 
-/// One part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part<'b> {
     /// Empty where parts have no names, which is everywhere but in `multipart/form-data`.
@@ -220,7 +219,6 @@ fn other_part<'b>(head: &'b str, content: &'b [u8]) -> Result<Part<'b>, String> 
     Ok(Part { name: "", is_file: true, content })
 }
 
-/// A part of a form.
 fn form_part<'b>(head: &'b str, content: &'b [u8]) -> Result<Part<'b>, String> {
     let mut disposition = None;
     for (name, value) in fields(head)? {

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-/// Names that are taken.
 #[derive(Debug, Default)]
 pub(crate) struct TakenNames {
     /// With the number that is tried next when one is asked for again: a stranger may ask for one many times.

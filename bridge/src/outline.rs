@@ -48,7 +48,6 @@ pub struct OperationOutline {
     pub answers: Vec<AnswerOutline>,
 }
 
-/// A parameter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParameterOutline {
     #[serde(rename = "in")]

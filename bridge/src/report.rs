@@ -69,7 +69,6 @@ pub struct Findings {
     pub further: usize,
 }
 
-/// One finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// Such as `GET /users/{id}`, `type Planet, line 12`, `#/components/schemas/User`.

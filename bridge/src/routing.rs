@@ -175,7 +175,6 @@ impl Routes {
         })
     }
 
-    /// The template of a route.
     pub(crate) fn template(&self, route: usize) -> &Template {
         &self.routes[route].template
     }

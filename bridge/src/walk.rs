@@ -88,7 +88,6 @@ pub fn walk_operations(
     }
 }
 
-/// Visits the schemas of an operation's answers.
 pub fn walk_answers(operation: &mut Operation, visit: &mut dyn FnMut(&mut Schema, SchemaPath<'_>) -> Then) {
     for response in &mut operation.responses {
         let what = if response.status.is_success() { "answer" } else { "error" };

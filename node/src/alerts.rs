@@ -299,7 +299,6 @@ fn no_backup(failing: &Failing) -> Alert {
     Alert::new(AlertKind::BackupFailed, Warning, cause, action)
 }
 
-/// A service that this node pays and that is flagged.
 fn flagged(known: &ServiceConduct) -> Option<Alert> {
     let flag = known.flag.as_ref().filter(|_| known.own_rule != Some(FlagRule::Warn))?;
     let action = match known.rule {
@@ -347,7 +346,6 @@ fn date(alerts: &mut [Alert], since: &mut BTreeMap<Key, u64>, now_secs: u64) {
     *since = still;
 }
 
-/// The parts that the alerts are made of.
 #[derive(Clone, Debug)]
 pub struct AlertsParts {
     pub wallet: Address,
@@ -384,9 +382,6 @@ struct AlertsInner {
 
 impl Alerts {
     /// Continues with the levels that were set before the last stop, and logs the money that this node does not reach.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn restore(parts: AlertsParts) -> Result<Self, LedgerError> {
         let levels = LevelsStore::restore(parts.ledger.clone())?;
         let elsewhere = parts.elsewhere.iter().map(elsewhere::alert);

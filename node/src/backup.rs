@@ -39,7 +39,7 @@ pub mod staged;
 
 pub use automatic::Automatic;
 pub use farthing_control::types::BackupFacts as BackupSummary;
-pub use folder::{Backups, Made};
+pub use folder::{BackupOrigin, Backups};
 pub use seal::{Lock, Recipient};
 
 use seal::PASSPHRASE_CHARS_MIN;
@@ -95,7 +95,6 @@ pub enum BackupError {
 }
 
 impl BackupError {
-    /// Returns the step to take next, where there is one.
     pub fn next_step(&self) -> Option<&str> {
         Some(match self {
             Self::ShortPassphrase => "use four random words or more",
@@ -120,7 +119,6 @@ impl BackupError {
     }
 }
 
-/// The contents of a backup.
 #[derive(Debug, Encode, Decode)]
 #[cbor(map)]
 struct BackupContents {
@@ -149,9 +147,6 @@ farthing_os::hidden!(StoredFile { name });
 
 /// A backup of the node that runs on `data_dir`, as bytes. Under a passphrase it takes about a second of one core and 256 MiB, and the
 /// time to copy the ledger: call it outside of async tasks.
-///
-/// # Errors
-/// [`BackupError`].
 pub fn make(
     data_dir: &Path,
     ledger: &Ledger,
@@ -375,18 +370,11 @@ fn stop_spending(path: &Path) -> Result<(), BackupError> {
 }
 
 /// Returns the second at which the user showed to have written the phrase down.
-///
-/// # Errors
-/// When the ledger cannot be read.
 pub fn phrase_written_down(ledger: &Ledger) -> Result<Option<u64>, LedgerError> {
     let stored = ledger.get(Namespace::Settings, WRITTEN_DOWN_KEY)?;
     Ok(stored.and_then(|bytes| <[u8; 8]>::try_from(bytes.as_ref()).ok()).map(u64::from_be_bytes))
 }
 
-/// Notes that the user has written the phrase down.
-///
-/// # Errors
-/// When it cannot be stored.
 pub async fn note_phrase_written_down(ledger: &Ledger) -> Result<(), LedgerError> {
     ledger.put(Namespace::Settings, WRITTEN_DOWN_KEY, clock::now_secs().to_be_bytes().to_vec()).await
 }

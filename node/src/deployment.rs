@@ -24,7 +24,6 @@ impl DeploymentError {
         }
     }
 
-    /// Returns the step to take next.
     pub const fn next_step(&self) -> &'static str {
         match self {
             &Self::TestEthMissing { faucets, .. } => faucets,
@@ -42,9 +41,6 @@ pub async fn cost(chain: &ChainHandle) -> Result<DeploymentCost, DeploymentError
 }
 
 /// Deploys the contract at the wallet's cost. It may be ordered again: where the contract is there, nothing is sent.
-///
-/// # Errors
-/// As [`cost`].
 pub async fn deploy(chain: &ChainHandle) -> Result<TxReport, DeploymentError> {
     chain.deploy_contract().await.map_err(|error| DeploymentError::of(error, chain.spec().kind))
 }

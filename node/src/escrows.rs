@@ -35,9 +35,6 @@ impl Escrows {
     }
 
     /// Knows of those in the ledger as well, and notes the present one there. One that cannot be noted is told in the log.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub async fn note(
         ledger: &Ledger,
         configured: Escrow,
@@ -101,9 +98,6 @@ impl Escrows {
 }
 
 /// The domains of all chains and contracts that were noted in a ledger.
-///
-/// # Errors
-/// When it cannot be read.
 pub fn domains(ledger: &Ledger) -> Result<Vec<Domain>, LedgerError> {
     Ok(used(ledger)?.into_iter().map(|(chain_id, contract)| Domain::new(chain_id, contract)).collect())
 }

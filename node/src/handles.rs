@@ -58,7 +58,6 @@ pub struct Handles {
     pub health: Health,
     /// The count of what each service served.
     pub tally: Tally,
-    /// Calls that were refused.
     pub refused: RefusedCalls,
     pub started_secs: u64,
     /// Memory for bodies, shared by network, upstreams and ports.

@@ -75,9 +75,6 @@ impl History {
     }
 
     /// Reads up to `limit` entries, the newest first, and where to go on.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub async fn step(&self, filter: HistoryFilter, limit: usize) -> Result<HistoryPage, LedgerError> {
         // Who has bought something wants to see it.
         self.ledger.catch_up().await;
@@ -87,9 +84,6 @@ impl History {
 
     /// Reads everything that fits into an export, the newest first. Where few entries fit the filter, this looks through all that are
     /// kept, step by step, and no further once nobody waits any more.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub async fn export(&self, mut filter: HistoryFilter) -> Result<Vec<HistoryEntry>, LedgerError> {
         self.ledger.catch_up().await;
         let mut all = Vec::new();
@@ -120,9 +114,6 @@ impl History {
     }
 
     /// Adds up what each day from `first` to `last` came to, in days since the Unix epoch.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn days(&self, first: u32, last: u32) -> Result<Vec<DayTotals>, LedgerError> {
         let mut figures: HashMap<u32, _> = self.ledger.day_figures(first, last)?.into_iter().collect();
         let totals = (first..=last).map(|day| {
@@ -139,9 +130,6 @@ impl History {
     }
 
     /// Adds up calls and money over a time that ends now.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub async fn series(&self, range: SeriesRange, asked: SeriesOf) -> Result<Series, LedgerError> {
         self.ledger.catch_up().await;
         let ledger = self.ledger.clone();
@@ -149,18 +137,12 @@ impl History {
     }
 
     /// Counts what each of the owner's services served over such a time.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub async fn served_series(&self, range: SeriesRange) -> Result<Vec<ServiceCalls>, LedgerError> {
         let ledger = self.ledger.clone();
         aside(move || series::served(&ledger, range, clock::now_secs())).await
     }
 
     /// Reads a settlement with the calls that it paid for; `None` when there is none with this number.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub async fn settlement(&self, id: u64) -> Result<Option<SettlementShown>, LedgerError> {
         let history = self.clone();
         aside(move || settlement::shown(&history.ledger, &history.names(), id)).await
@@ -189,7 +171,6 @@ impl ServiceNames {
     }
 }
 
-/// A call that was served.
 pub fn served_call(row: &CallRow, names: &ServiceNames) -> ServedCall {
     ServedCall {
         call_id: row.call.call_id.into(),

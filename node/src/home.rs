@@ -15,7 +15,7 @@ use farthing_config::Config;
 use farthing_ledger::{Ledger, OpenError, OpenMode};
 use farthing_os::{file_names, lock::DataFolder};
 use farthing_protocol::wire::NetworkName;
-use farthing_wallet::{Opened, Wallet, lock_folder};
+use farthing_wallet::{OpenedWallet, Wallet, lock_folder};
 
 use crate::{
     backup,
@@ -45,7 +45,7 @@ impl LockedHome {
 #[derive(Debug)]
 pub struct Home {
     pub lock: DataFolder,
-    pub opened: Opened,
+    pub opened: OpenedWallet,
     pub ledger: Ledger,
     pub secret_file: SecretFile,
     pub secrets: StoredSecrets,

@@ -58,7 +58,6 @@ pub enum SavedError {
 }
 
 impl SavedError {
-    /// Returns the step to take next.
     pub fn next_step(&self) -> &'static str {
         match self {
             Self::NoName => "Give it a name.",
@@ -110,9 +109,6 @@ impl StoredRequest {
 
 impl SavedRequests {
     /// Reads what was saved before.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn restore(ledger: Ledger) -> Result<Self, LedgerError> {
         let mut all: BTreeMap<Uuid, StoredRequest> = BTreeMap::new();
         for (key, bytes) in ledger.list(Namespace::Requests)? {

@@ -62,7 +62,6 @@ pub enum SecretsError {
 }
 
 impl SecretsError {
-    /// Returns the step to take next.
     pub fn next_step(&self) -> &'static str {
         match self {
             Self::Name(_) => "Choose another name.",

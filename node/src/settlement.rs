@@ -81,7 +81,6 @@ pub enum SettlementError {
 }
 
 impl SettlementError {
-    /// Returns the step to take next.
     pub const fn next_step(&self) -> &'static str {
         match self {
             Self::Chain(error) => error.next_step(),
@@ -116,7 +115,6 @@ enum SettlementRequest {
     Close(ChannelId, oneshot::Sender<Result<(), SettlementError>>),
 }
 
-/// The parts that settlement works with.
 #[derive(Debug)]
 pub struct SettlementParts {
     pub signer: Signer,
@@ -144,9 +142,6 @@ pub struct Settlement {
 
 impl Settlement {
     /// The handle and the work behind it.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn new(parts: SettlementParts) -> Result<(Self, impl Future<Output = ()>), LedgerError> {
         let SettlementParts {
             signer,

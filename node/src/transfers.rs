@@ -25,7 +25,6 @@ impl From<ChainError> for TransferError {
 }
 
 impl TransferError {
-    /// Returns the step to take next.
     pub fn next_step(&self) -> String {
         match self {
             // A chain that does not answer is noticed while it is only asked: what is signed is pursued for as long as

@@ -111,7 +111,6 @@ impl PublicKey {
         &self.0
     }
 
-    /// The wallet address of this key.
     pub fn address(&self) -> Address {
         let point = Self::point(&self.0).expect("checked when the key was made");
         let hash = keccak256(&[&point.serialize_uncompressed()[1..]]);

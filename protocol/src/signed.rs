@@ -191,7 +191,6 @@ impl<T> Verified<T> {
         Ok(Self { value, signer, proof: Proof::Digest(signature) })
     }
 
-    /// Returns the address that signed.
     pub const fn signer(&self) -> Address {
         self.signer
     }

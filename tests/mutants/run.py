@@ -9,8 +9,9 @@
 Each file beside this program is a group: mutants that can be in one build. A mutant has these fields:
 
     number    unique in all groups; a new mutant takes the next number
-    package   the package of the test
-    target    where the test is: "lib", "bin:NAME" for a program, or NAME for a file or folder of the package's `tests`
+    package   the package of the test, unless it is that of the changed file
+    target    where the test is: "bin:NAME" for a program, NAME for a file or folder of the package's `tests`, or nothing for
+              the library
     test      the full name of the test, with its modules
     promise   what the test proves, in one sentence
     file      the file that is changed
@@ -51,6 +52,17 @@ def package_folders():
         if name:
             folders[name[1]] = (ROOT / manifest).parent
     return folders
+
+
+def mutants_of(path, folders):
+    """The mutants of a group, each with its package and target."""
+    mutants = json.loads(read(path))
+    for mutant in mutants:
+        changed = ROOT / mutant["file"]
+        around = [name for name, folder in folders.items() if changed.is_relative_to(folder)]
+        mutant.setdefault("package", max(around, key=lambda name: len(folders[name].parts), default=""))
+        mutant.setdefault("target", "lib")
+    return mutants
 
 
 def apply(mutants):
@@ -94,8 +106,8 @@ def lacks_test(mutant, folders):
     return f"{place.relative_to(ROOT)} has no test `{name}`"
 
 
-def check(groups):
-    folders, seen, problems = package_folders(), [], []
+def check(groups, folders):
+    seen, problems = [], []
     for group, mutants in groups.items():
         unfit = apply(mutants)[2]
         for mutant in mutants:
@@ -217,7 +229,8 @@ def main():
     parser.add_argument("--only", metavar="N,…", help="the numbers of mutants, separated by commas")
     parser.add_argument("--check", action="store_true", help="check that the mutants fit the source; build nothing")
     given = parser.parse_args()
-    groups = {path.stem: json.loads(read(path)) for path in sorted(HERE.glob("*.json"))}
+    folders = package_folders()
+    groups = {path.stem: mutants_of(path, folders) for path in sorted(HERE.glob("*.json"))}
     if given.group:
         if given.group not in groups:
             sys.exit(f"There is no group {given.group}. The groups are: {', '.join(groups)}")
@@ -228,7 +241,7 @@ def main():
         groups = {group: mutants for group, mutants in groups.items() if mutants}
     if not groups:
         sys.exit("No mutant has one of these numbers.")
-    fits = check(groups)
+    fits = check(groups, folders)
     if given.check or not fits:
         sys.exit(0 if fits else 1)
     changed = git("status", "--porcelain", "--untracked-files=no")
@@ -236,7 +249,6 @@ def main():
         sys.exit("The tree has changes. Commit or undo them first:\n" + "\n".join(changed))
     for stop in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stop, lambda *_: sys.exit("Stopped. The files are as they were before."))
-    folders = package_folders()
     results = [one for group, mutants in groups.items() for one in run_group(group, mutants, folders)]
     ends = [result for _, result, _ in results]
     print(", ".join(f"{ends.count(end)} {end}" for end in ("red", "time-out", "GREEN", "none")))

@@ -43,9 +43,6 @@ pub struct Books {
 
 impl Books {
     /// What a running node tells of itself.
-    ///
-    /// # Errors
-    /// When it does not answer.
     pub async fn of(node: &NodeProcess) -> Result<Self> {
         let status = node.status().await?;
         let now_secs = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
@@ -90,9 +87,6 @@ impl Books {
 }
 
 /// Compares the books of every pair of nodes, as buyer and seller both.
-///
-/// # Errors
-/// Every difference.
 pub async fn check(nodes: &[&NodeProcess]) -> Result<()> {
     let differences = differences(nodes).await?;
     ensure!(differences.is_empty(), "{}", differences.join("\n"));
@@ -100,18 +94,12 @@ pub async fn check(nodes: &[&NodeProcess]) -> Result<()> {
 }
 
 /// Compares them once every call of every node is decided.
-///
-/// # Errors
-/// Every difference, and what stays undecided.
 pub async fn check_at_rest(nodes: &[&NodeProcess]) -> Result<()> {
     until_at_rest(nodes).await?;
     check(nodes).await
 }
 
 /// Waits until every call of every node is decided.
-///
-/// # Errors
-/// What stays undecided, and what an audit finds.
 pub async fn until_at_rest(nodes: &[&NodeProcess]) -> Result<()> {
     for node in nodes {
         eventually("every call is decided", async || {
@@ -125,9 +113,6 @@ pub async fn until_at_rest(nodes: &[&NodeProcess]) -> Result<()> {
 }
 
 /// Waits until a node sees all of its channels closed.
-///
-/// # Errors
-/// When one stays open.
 pub async fn until_closed(node: &NodeProcess) -> Result<()> {
     eventually("the channels are closed", async || {
         let channels = node.control().ask(endpoint::Channels).await?;
@@ -137,18 +122,12 @@ pub async fn until_closed(node: &NodeProcess) -> Result<()> {
 }
 
 /// The end of a test with a demonstration: the books of its three nodes agree, and it stops.
-///
-/// # Errors
-/// Every difference; what does not stop.
 pub async fn end(demo: Demo) -> Result<()> {
     check_at_rest(&[&demo.consumer, &demo.earthquakes.node, &demo.planets.node]).await?;
     demo.stop().await
 }
 
 /// What the books of every pair of nodes say differently, as buyer and seller both.
-///
-/// # Errors
-/// When a node does not tell its books.
 pub async fn differences(nodes: &[&NodeProcess]) -> Result<Vec<String>> {
     let mut all = Vec::new();
     for node in nodes {

@@ -30,9 +30,6 @@ pub fn with(mut body: Value, field: &str, value: impl Into<Value>) -> Value {
 }
 
 /// Says what came when the answer is not the service's own.
-///
-/// # Errors
-/// When it is not.
 pub fn expect_served(answer: &Answer) -> Result<()> {
     let text = String::from_utf8_lossy(&answer.body);
     ensure!(answer.status.is_success(), "{}: {}", answer.status, text.chars().take(400).collect::<String>());
@@ -40,17 +37,11 @@ pub fn expect_served(answer: &Answer) -> Result<()> {
 }
 
 /// Checks an answer that is a problem: its status, its type, that it cost nothing, and that it says what to do.
-///
-/// # Errors
-/// When it is another answer.
 pub fn expect_free(what: &str, answer: &Answer, status: u16, problem: &str) -> Result<()> {
     expect_problem(what, answer, status, problem, Some(false))
 }
 
 /// As [`expect_free`], of what is refused before its call id is looked at: an earlier call of it may have been charged.
-///
-/// # Errors
-/// As [`expect_free`].
 pub fn expect_refused(what: &str, answer: &Answer, status: u16, problem: &str) -> Result<()> {
     expect_problem(what, answer, status, problem, None)
 }
@@ -74,9 +65,6 @@ fn expect_problem(
 }
 
 /// Settings that listen on a fixed port, so that a restarted node is where it was.
-///
-/// # Errors
-/// As [`free_port`].
 pub fn on_a_fixed_port() -> Result<Vec<(String, String)>> {
     let port = free_port()?;
     let listen = format!("/ip4/127.0.0.1/tcp/{port},/ip4/127.0.0.1/udp/{port}/quic-v1");
@@ -87,9 +75,6 @@ pub fn on_a_fixed_port() -> Result<Vec<(String, String)>> {
 static RESERVED: Mutex<Vec<TcpSocket>> = Mutex::new(Vec::new());
 
 /// A port that nobody has, that the system hands out to nobody, and that no other test is given.
-///
-/// # Errors
-/// When there is none.
 pub fn free_port() -> Result<u16> {
     for _ in 0..100 {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
@@ -126,9 +111,6 @@ pub fn posing_as_public() -> Vec<(String, String)> {
 }
 
 /// A world whose owner keeps its address over restarts.
-///
-/// # Errors
-/// As [`free_port`].
 pub fn fixed_owner() -> Result<Setup> {
     Ok(Setup { owner_settings: on_a_fixed_port()?, ..Setup::default() })
 }
@@ -136,9 +118,6 @@ pub fn fixed_owner() -> Result<Setup> {
 const PASSPHRASE: &str = "four random words here\n";
 
 /// Makes a backup of a node in a folder, which outlives the world.
-///
-/// # Errors
-/// When the command fails.
 pub async fn back_up(node: &NodeProcess, folder: &Path) -> Result<()> {
     let [file, passphrase] = backup_files(folder);
     std::fs::write(&passphrase, PASSPHRASE)?;
@@ -147,9 +126,6 @@ pub async fn back_up(node: &NodeProcess, folder: &Path) -> Result<()> {
 }
 
 /// The owner is lost, and made again from the backup in that folder, with the settings that it had.
-///
-/// # Errors
-/// When it is not restored, or does not start.
 pub async fn restore_owner(world: &mut World, folder: &Path) -> Result<()> {
     world.owner.kill().await?;
     let mut options = NodeOptions::new(restore(folder).await?);
@@ -159,9 +135,6 @@ pub async fn restore_owner(world: &mut World, folder: &Path) -> Result<()> {
 }
 
 /// Restores the backup in that folder; returns where the node lies.
-///
-/// # Errors
-/// When the command fails.
 pub async fn restore(folder: &Path) -> Result<String> {
     let [file, passphrase] = backup_files(folder);
     let elsewhere = folder.join("restored").display().to_string();

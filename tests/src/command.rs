@@ -1,11 +1,15 @@
 //! The program `farthing`, run as a person or a script runs it.
 
-use std::process::{Output, Stdio};
+use std::{
+    env,
+    ffi::OsString,
+    process::{Output, Stdio},
+};
 
 use anyhow::{Context, Result, ensure};
 use farthing_testnet::{NodeProcess, program};
 use serde_json::Value;
-use tokio::process::Command;
+use tokio::{io::AsyncWriteExt as _, process::Command};
 
 /// On a busy machine any command may say so to people.
 pub const WHEN_SLOW: &str = "Still waiting for the node …\n";
@@ -19,8 +23,6 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// # Errors
-    /// When it was ended by a signal, or wrote no text.
     pub fn of(output: Output) -> Result<Self> {
         Ok(Self {
             code: output.status.code().context("ended by a signal")?,
@@ -29,16 +31,11 @@ impl Ran {
         })
     }
 
-    /// # Errors
-    /// When standard output is not JSON.
     pub fn json(&self) -> Result<Value> {
         serde_json::from_str(&self.out).with_context(|| format!("no JSON: {self:?}"))
     }
 
     /// The error that a failed command with `--json` leaves on standard error, where nothing else may be.
-    ///
-    /// # Errors
-    /// When there is another thing, or something is missing.
     pub fn error(&self) -> Result<Value> {
         let told: Value = serde_json::from_str(&self.err).with_context(|| format!("no JSON: {self:?}"))?;
         let error = &told["error"];
@@ -49,18 +46,12 @@ impl Ran {
     }
 
     /// The answer of a command that went well.
-    ///
-    /// # Errors
-    /// When it did not.
     pub fn ok(self) -> Result<Self> {
         ensure!(self.code == 0, "ended with {}: {}", self.code, self.err);
         Ok(self)
     }
 
     /// Checks that the command failed with `code`, nothing on standard output, and all of `says` on the other.
-    ///
-    /// # Errors
-    /// When it is not so.
     pub fn fails(self, code: i32, says: &[&str]) -> Result<Self> {
         ensure!(self.code == code && self.out.is_empty(), "no failure with {code}: {self:?}");
         for text in says {
@@ -70,9 +61,6 @@ impl Ran {
     }
 
     /// Checks the exit code; a failure has nothing on standard output and says what to do on the other.
-    ///
-    /// # Errors
-    /// When it is not so.
     pub fn ends_with(&self, code: i32) -> Result<&Self> {
         ensure!(self.code == code, "ended with {} and not {code}: {self:?}", self.code);
         ensure!(code == 0 || self.out.is_empty() && !self.err.trim().is_empty(), "{self:?}");
@@ -80,18 +68,37 @@ impl Ran {
     }
 }
 
+/// Runs any program to its end, with `input` on its standard input.
+pub async fn fed(command: &mut Command, input: &[u8]) -> Result<Output> {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .with_context(|| format!("{:?} cannot be started", command.as_std().get_program()))?;
+    let mut stdin = child.stdin.take().context("no standard input")?;
+    let feed = async move {
+        // A program that fails early does not read.
+        let _ = stdin.write_all(input).await;
+    };
+    Ok(tokio::join!(feed, child.wait_with_output()).1?)
+}
+
+/// The path on which a shell finds the built program first.
+pub fn path() -> Result<OsString> {
+    let built = program("farthing")?;
+    let built = built.parent().context("the program lies in no folder")?.to_owned();
+    let others = env::var_os("PATH").unwrap_or_default();
+    Ok(env::join_paths([built].into_iter().chain(env::split_paths(&others)))?)
+}
+
 /// Runs a command on a node.
-///
-/// # Errors
-/// When the program cannot be run or writes no text.
 pub async fn farthing(node: &NodeProcess, arguments: &[&str]) -> Result<Ran> {
     run(&node.data_dir().display().to_string(), arguments).await
 }
 
 /// Runs a command on a data folder.
-///
-/// # Errors
-/// As [`farthing`].
 pub async fn run(data: &str, arguments: &[&str]) -> Result<Ran> {
     let output = Command::new(program("farthing")?)
         .args(arguments)

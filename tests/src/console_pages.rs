@@ -27,9 +27,6 @@ const GUESTS: [&str; 2] = ["/panel/setup", "/panel/login"];
 const ROUTES_MIN: usize = 35;
 
 /// Returns the addresses that answer a method, `get` or `post`, as the console's source has them.
-///
-/// # Errors
-/// The source cannot be read, or has a route without a path.
 pub fn routes(method: &str) -> Result<BTreeSet<String>> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../node/console/src/pages.rs");
     let source = std::fs::read_to_string(file)?;
@@ -45,9 +42,6 @@ pub fn routes(method: &str) -> Result<BTreeSet<String>> {
 }
 
 /// Returns the addresses of the pages that are there once somebody has logged in, some with braces to be filled in.
-///
-/// # Errors
-/// As [`routes`].
 pub fn pages() -> Result<Vec<String>> {
     let is_page =
         |path: &str| path.starts_with("/panel") && !NO_PAGES.contains(&path) && !GUESTS.contains(&path);
@@ -55,17 +49,11 @@ pub fn pages() -> Result<Vec<String>> {
 }
 
 /// Returns the addresses of those pages that have no braces.
-///
-/// # Errors
-/// As [`routes`].
 pub fn fixed_pages() -> Result<Vec<String>> {
     Ok(pages()?.into_iter().filter(|path| !path.contains('{')).collect())
 }
 
 /// Returns everything that a form of the console could have changed.
-///
-/// # Errors
-/// The node does not answer.
 pub async fn changeable(node: &NodeProcess) -> Result<Vec<Value>> {
     let control = node.control();
     let mut state = vec![

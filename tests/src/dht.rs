@@ -22,17 +22,11 @@ pub struct Dht {
 
 impl Dht {
     /// A DHT of three nodes on loopback. `None`, and a loud word, where it is not installed.
-    ///
-    /// # Errors
-    /// When it does not start; where `CI` is set, also when it is not installed.
     pub async fn start() -> Result<Option<Self>> {
         Self::join(&[], "127.0.0.1", 3, &[]).await
     }
 
     /// So many nodes that listen at `ip`, started by the words of `launcher`, and know the entrances.
-    ///
-    /// # Errors
-    /// As [`Self::start`].
     pub async fn join(
         launcher: &[String],
         ip: &str,

@@ -37,9 +37,6 @@ pub fn call_id(number: u64) -> CallId {
 
 /// Fills the stores of a node that has run once and does not run now. Its `network.name` is [`NETWORK`]. The program
 /// `farthing-fill` does it, so that whoever asks links no store.
-///
-/// # Errors
-/// When a store does not take what it should.
 pub async fn fill(data_dir: &Path, wallet: Address, calls: u64) -> Result<()> {
     let mut filling = Command::new(program("farthing-fill")?);
     filling.arg(data_dir).args([wallet.to_string(), calls.to_string()]);

@@ -159,18 +159,11 @@ pub struct Lab {
 
 impl Lab {
     /// `None`, and a loud word, where there can be no lab; there the test has nothing to say.
-    ///
-    /// # Errors
-    /// When a command fails; where `CI` is set, also when `ip` or `nft` is missing: what is not run there is run
-    /// nowhere.
     pub fn build() -> Result<Option<Self>> {
         Self::with_line_to(Place::Far)
     }
 
     /// The same, where the long line leads to this place, which has a public address.
-    ///
-    /// # Errors
-    /// As [`Self::build`].
     pub fn with_line_to(far: Place) -> Result<Option<Self>> {
         static BUILT: AtomicU32 = AtomicU32::new(0);
         if let Some(missing) = missing() {
@@ -192,17 +185,11 @@ impl Lab {
     }
 
     /// What the owner's router forwards from now on.
-    ///
-    /// # Errors
-    /// When `nft` refuses.
     pub fn forward(&self, forwarded: Forwarded) -> Result<()> {
         self.translate(Place::Home, Translation::KeepsPorts, Some((OWNER, forwarded)))
     }
 
     /// From now on this stands between the owner and the internet.
-    ///
-    /// # Errors
-    /// When `nft` or `ip` refuses.
     pub fn put_owner_behind(&self, home: HomeRouter) -> Result<()> {
         match home {
             HomeRouter::Plain => Ok(()),
@@ -218,9 +205,6 @@ impl Lab {
 
     /// Carries what goes to and from the place that the long line leads to; nothing arrives there otherwise. `None`, and
     /// a loud word, where there is no Python to run it.
-    ///
-    /// # Errors
-    /// When the line does not come up.
     pub fn carry(&self, long: LongLine) -> Result<Option<Line>> {
         let [line, near, far] = [Place::Line, Place::Internet, self.far].map(|place| self.namespace(place));
         Line::open(&line, [(&near, &self.far.name()), (&far, WAN)], long)
@@ -228,42 +212,27 @@ impl Lab {
 
     /// From now on the owner's router speaks UPnP, and forwards what it is asked to. `None`, and a loud word, where
     /// there is no Python to run it.
-    ///
-    /// # Errors
-    /// When the router does not come up.
     pub fn speak_upnp(&self) -> Result<Option<Script>> {
         let words = [gateway(OWNER), HOME_FIRST].map(|address| address.to_string());
         Script::start(&self.namespace(Place::Home), "igd.py", &words, "searchable")
     }
 
     /// The owner's router forgets whom the owner wrote to, where it lets those in.
-    ///
-    /// # Errors
-    /// When it is another router.
     pub fn forget_written_to(&self) -> Result<()> {
         self.nft(Place::Home, &router::forgetting_addresses())
     }
 
     /// From now on the bytes that pass at a place are counted, but for those of the port `aside`.
-    ///
-    /// # Errors
-    /// When `nft` refuses.
     pub fn count(&self, place: Place, aside: u16) -> Result<()> {
         self.nft(place, &passing::rules(aside))
     }
 
     /// What has passed at a place since [`Self::count`].
-    ///
-    /// # Errors
-    /// When nothing is counted there.
     pub fn passed(&self, place: Place) -> Result<Passed> {
         passing::read(&output_in(&self.namespace(place), &passing::ASKED, "")?)
     }
 
     /// The owner's router has `to` for its address and no longer `from`, the other one of two; what is sent there gets lost.
-    ///
-    /// # Errors
-    /// When `ip` refuses.
     pub fn move_home(&self, from: Ipv4Addr, to: Ipv4Addr) -> Result<()> {
         self.ip(Place::Internet, &format!("route flush {to}/32\nroute add blackhole {from}/32\n"))?;
         let commands = format!(
@@ -275,9 +244,6 @@ impl Lab {
     }
 
     /// Nothing passes between the owner's router and the internet, and nobody is told.
-    ///
-    /// # Errors
-    /// When `nft` refuses.
     pub fn cut_home_off(&self) -> Result<()> {
         let home = Place::Home.name();
         let rules = format!(
@@ -288,9 +254,6 @@ impl Lab {
     }
 
     /// Nothing passes between the node at a public place and any other, and nobody is told. Other programs there go on.
-    ///
-    /// # Errors
-    /// When `nft` refuses.
     pub fn silence(&self, place: Place) -> Result<()> {
         let (at, port) = (place.name(), router::PORT);
         let rules = format!(
@@ -301,9 +264,6 @@ impl Lab {
     }
 
     /// The end of [`Self::cut_home_off`].
-    ///
-    /// # Errors
-    /// When `nft` refuses.
     pub fn reconnect_home(&self) -> Result<()> {
         self.nft(Place::Internet, "delete table ip outage\n")
     }

@@ -33,8 +33,6 @@ pub struct Liar {
 farthing_os::hidden!(Liar { url });
 
 impl Liar {
-    /// # Errors
-    /// When there is no port.
     pub async fn start() -> Result<Arc<Self>> {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}", listener.local_addr()?);

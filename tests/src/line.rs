@@ -21,9 +21,6 @@ pub struct Line {
 
 impl Line {
     /// Opens a line to the node at `address`, a multiaddress of TCP.
-    ///
-    /// # Errors
-    /// When the address has no port, or none is free.
     pub async fn to(address: &str) -> Result<Self> {
         let mut parts: Vec<String> = address.split('/').map(str::to_owned).collect();
         let port = parts.get_mut(4).context("an address without a port")?;
@@ -58,9 +55,6 @@ impl Line {
     }
 
     /// Waits until something that was held has reached the node.
-    ///
-    /// # Errors
-    /// When the line is gone.
     pub async fn delivered(&self) -> Result<()> {
         self.delivered.clone().wait_for(|pieces| *pieces > 0).await?;
         Ok(())

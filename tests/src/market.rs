@@ -88,9 +88,6 @@ pub struct Setup {
 
 impl Market {
     /// Starts everything and waits until the owner's service is published. `None` where there can be no lab.
-    ///
-    /// # Errors
-    /// What did not start, with its log.
     pub async fn open(setup: Setup) -> Result<Option<Self>> {
         let far = setup.line.map_or(Place::Far, |long| long.to);
         let Some(lab) = Lab::with_line_to(far)? else { return Ok(None) };
@@ -206,16 +203,12 @@ impl Market {
         self.consumers.iter().find(|consumer| consumer.place == place).expect("the setup has this consumer")
     }
 
-    /// Every node and where it is.
     pub fn nodes(&self) -> impl Iterator<Item = (Place, &NodeProcess)> {
         let consumers = self.consumers.iter().map(|consumer| (consumer.place, &consumer.node));
         [(Place::Owner, &self.owner)].into_iter().chain(BOOTS.into_iter().zip(&self.boots)).chain(consumers)
     }
 
     /// Starts a consumer's node again at another port, so that no router remembers anything of it.
-    ///
-    /// # Errors
-    /// When nobody buys there, or the node does not end or start.
     pub async fn move_consumer(&mut self, place: Place, port: u16) -> Result<()> {
         let mut consumers = self.consumers.iter_mut();
         let consumer = consumers.find(|consumer| consumer.place == place).context("nobody buys there")?;
@@ -228,9 +221,6 @@ impl Market {
     }
 
     /// Waits until two relays lead to the owner, and returns what it says of them.
-    ///
-    /// # Errors
-    /// What it says instead, when they do not within `patience`.
     pub async fn wait_for_relays(&self, patience: Duration) -> Result<Reach> {
         let mut said = None;
         let waited = until("the owner has two relays", patience, async || {
@@ -244,9 +234,6 @@ impl Market {
     }
 
     /// The relay through which the consumer is connected to the owner, and its wallet.
-    ///
-    /// # Errors
-    /// When there is none.
     pub async fn relay_to_owner(&self, consumer: &Consumer) -> Result<(Place, String)> {
         let way = self.way_to_owner(consumer).await?;
         for (place, node) in BOOTS.into_iter().zip(&self.boots) {
@@ -258,9 +245,6 @@ impl Market {
     }
 
     /// `GET path` under a call id of the test's own.
-    ///
-    /// # Errors
-    /// When the consumer's node does not answer.
     pub async fn call(&self, consumer: &Consumer, path: &str, call_id: &str) -> Result<RawAnswer> {
         let request = CallRequest {
             api_id_public: self.api.id,
@@ -277,9 +261,6 @@ impl Market {
     }
 
     /// Calls until the call is served, always under the same id, and returns how long that took.
-    ///
-    /// # Errors
-    /// The last answer, when it never was.
     pub async fn call_until_served(
         &self,
         consumer: &Consumer,
@@ -301,17 +282,11 @@ impl Market {
     }
 
     /// Where the consumer is connected to the owner.
-    ///
-    /// # Errors
-    /// When it is not.
     pub async fn way_to_owner(&self, consumer: &Consumer) -> Result<String> {
         self.way(consumer).await?.context("the consumer is not connected to the owner")
     }
 
     /// The same, if it is.
-    ///
-    /// # Errors
-    /// When the consumer's node does not answer.
     pub async fn way(&self, consumer: &Consumer) -> Result<Option<String>> {
         let peers = consumer.node.control().ask(endpoint::Peers).await?;
         let owner = peers.into_iter().find(|peer| peer.wallet.0 == self.owner_wallet);
@@ -319,9 +294,6 @@ impl Market {
     }
 
     /// The time from the consumer to the owner and back.
-    ///
-    /// # Errors
-    /// When the owner does not answer.
     pub async fn round_trip(&self, consumer: &Consumer) -> Result<Duration> {
         let request = PingRequest { wallet: self.owner_wallet.into() };
         let pong = consumer.node.control().tell(endpoint::Ping, &request).await?;
@@ -329,9 +301,6 @@ impl Market {
     }
 
     /// Runs one case and says what it promised and how long it took.
-    ///
-    /// # Errors
-    /// Those of the case, with its promise and what the nodes wrote last.
     pub async fn case<T>(&self, promise: &str, case: impl Future<Output = Result<T>>) -> Result<T> {
         let began = Instant::now();
         let value = case.await.with_context(|| format!("{promise}\n{}", self.logs()))?;
@@ -352,9 +321,6 @@ impl Market {
     }
 
     /// Settles, closes every channel, and compares all books with the chain: `calls` were served and charged.
-    ///
-    /// # Errors
-    /// The first thing that does not add up.
     pub async fn check_books(&self, calls: u64) -> Result<()> {
         let charged = Usdc::from_micros(PRICE.micros() * calls);
         ensure!(self.upstream.hits() == calls, "{} executions, {calls} calls", self.upstream.hits());
@@ -406,9 +372,6 @@ async fn strange_dht(lab: &Lab) -> Result<Option<Vec<Dht>>> {
 }
 
 /// Looks again and again until `holds`, and returns how long that took.
-///
-/// # Errors
-/// When it does not come true within `patience`.
 pub async fn until(
     what: &str,
     patience: Duration,

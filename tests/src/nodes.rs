@@ -22,33 +22,22 @@ pub struct Nodes {
 }
 
 impl Nodes {
-    /// # Errors
-    /// When no folder can be made.
     pub fn new() -> Result<Self> {
         Ok(Self { folder: tempfile::tempdir()?, settings: Vec::new(), started: 0 })
     }
 
     /// Nothing is gossiped; everything must be found all the same.
-    ///
-    /// # Errors
-    /// As [`Self::new`].
     pub fn without_gossip() -> Result<Self> {
         let settings = vec![("network.gossip".to_owned(), "false".to_owned())];
         Ok(Self { settings, ..Self::new()? })
     }
 
     /// A node that joins through others.
-    ///
-    /// # Errors
-    /// When it does not start.
     pub async fn join(&mut self, through: &[&NodeProcess]) -> Result<NodeProcess> {
         self.join_with(through, Vec::new()).await
     }
 
     /// The same with further environment.
-    ///
-    /// # Errors
-    /// As [`Self::join`].
     pub async fn join_with(
         &mut self,
         through: &[&NodeProcess],
@@ -65,18 +54,12 @@ impl Nodes {
     }
 
     /// The next node to join is a copy of the last one, which must be stopped while its folder is copied.
-    ///
-    /// # Errors
-    /// When the folder cannot be copied.
     pub fn copy_of_last(&self) -> Result<()> {
         let folder = |number: usize| self.folder.path().join(format!("node-{number}"));
         copy(&folder(self.started), &folder(self.started + 1))
     }
 
     /// The first, and `count - 1` that know it alone.
-    ///
-    /// # Errors
-    /// When one does not start, or does not meet another.
     pub async fn star(&mut self, count: usize) -> Result<Vec<NodeProcess>> {
         let mut nodes = vec![self.join(&[]).await?];
         for _ in 1..count {
@@ -101,9 +84,6 @@ pub fn no_chain() -> Vec<(String, String)> {
 }
 
 /// Copies a file, or a folder with its files and folders; what is neither, or not there, is left out.
-///
-/// # Errors
-/// When one cannot be read or written.
 pub fn copy(from: &Path, to: &Path) -> Result<()> {
     if from.is_dir() {
         std::fs::create_dir_all(to)?;
@@ -118,9 +98,6 @@ pub fn copy(from: &Path, to: &Path) -> Result<()> {
 }
 
 /// Sums the sizes of all files in a folder.
-///
-/// # Errors
-/// When one cannot be read.
 pub fn bytes_of(folder: &Path) -> Result<u64> {
     let mut bytes = 0;
     for entry in std::fs::read_dir(folder)? {
@@ -155,9 +132,6 @@ pub fn offer(name: &str, upstream: &str) -> ServiceFile {
 }
 
 /// Registers a service with a node.
-///
-/// # Errors
-/// When the node refuses it.
 pub async fn publish(node: &NodeProcess, file: &ServiceFile) -> Result<Api> {
     Ok(node.control().tell(endpoint::AddApi, file).await?)
 }
@@ -168,17 +142,11 @@ pub fn words(words: &str) -> CatalogQuery {
 }
 
 /// The first page that a node finds.
-///
-/// # Errors
-/// When the node does not answer.
 pub async fn search(node: &NodeProcess, query: &CatalogQuery) -> Result<CatalogPage> {
     Ok(node.control().tell(endpoint::CatalogSearch, query).await?)
 }
 
 /// Waits until every node finds exactly `count` services for `query`.
-///
-/// # Errors
-/// When one does not.
 pub async fn all_find(nodes: &[NodeProcess], query: &CatalogQuery, count: usize) -> Result<()> {
     for node in nodes {
         let mut seen = usize::MAX;
@@ -192,43 +160,28 @@ pub async fn all_find(nodes: &[NodeProcess], query: &CatalogQuery, count: usize)
 }
 
 /// Something that the node counts, by its name in `/metrics`.
-///
-/// # Errors
-/// When it does not count that.
 pub async fn counted(node: &NodeProcess, name: &str) -> Result<u64> {
     let counts = metrics(node).await?;
     counts.get(name).copied().with_context(|| format!("no {name} among {counts:?}"))
 }
 
 /// A service, as a node shows it.
-///
-/// # Errors
-/// When it does not know the service.
 pub async fn show(node: &NodeProcess, id: ServiceId) -> Result<CatalogService> {
     Ok(node.control().ask(endpoint::CatalogService.of(id)).await?)
 }
 
 /// The samples of a service.
-///
-/// # Errors
-/// When the node has none.
 pub async fn samples(node: &NodeProcess, id: ServiceId) -> Result<CatalogSamples> {
     Ok(node.control().ask(endpoint::CatalogSamples.of(id)).await?)
 }
 
 /// The one hit of a page.
-///
-/// # Errors
-/// When there is not exactly one.
 pub fn only(page: &CatalogPage) -> Result<&CatalogHit> {
     ensure!(page.total == 1, "{} services", page.total);
     page.hits.first().context("no hit")
 }
 
 /// Gives a service another price.
-///
-/// # Errors
-/// When the node refuses it.
 pub async fn set_price(node: &NodeProcess, api: &Api, price: Usdc) -> Result<Api> {
     let request = PriceRequest { price: price.into(), operation: None };
     Ok(node.control().tell(endpoint::PriceApi.of(api.id.0), &request).await?)

@@ -19,9 +19,6 @@ pub fn picture(width: u32, height: u32) -> Vec<u8> {
 }
 
 /// Sells `image_size`, whose server runs in the test's own process.
-///
-/// # Errors
-/// When the owner's node does not publish it.
 pub async fn sell_image_size(world: &World) -> Result<Api> {
     let source = SourceFile::given(SourceKind::Openapi, DESCRIPTION.to_owned(), "image-size.json".to_owned());
     let file = ServiceFile {

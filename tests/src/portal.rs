@@ -32,9 +32,6 @@ pub struct Portal {
 
 impl Portal {
     /// Whoever connects to `listen`, there where `launcher` starts programs, speaks with `server` here.
-    ///
-    /// # Errors
-    /// When the address there, or the socket's path here, is not free.
     pub async fn open(
         launcher: &[String],
         listen: SocketAddr,
@@ -76,9 +73,6 @@ async fn pass_in(listener: UnixListener, server: SocketAddr) {
 }
 
 /// The program's part: listens, says so, and passes on until it is ended.
-///
-/// # Errors
-/// When the address cannot be listened on.
 pub async fn pass_out(listen: SocketAddr, socket: PathBuf) -> Result<()> {
     let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
     println!("{LISTENING}{}", listener.local_addr()?);

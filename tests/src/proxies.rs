@@ -21,9 +21,6 @@ pub struct Proxies {
 impl Proxies {
     /// `count` proxies in processes of their own, as many machines would have them: each TLS in front, the last one
     /// speaking plain HTTP to `upstream`.
-    ///
-    /// # Errors
-    /// When nginx does not start.
     pub fn start(folder: &Path, upstream: &str, count: usize) -> Result<Self> {
         let folder = folder.join("nginx");
         fs::create_dir_all(&folder)?;

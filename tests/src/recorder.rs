@@ -56,17 +56,11 @@ struct Shared {
 
 impl Recorder {
     /// A server that answers `{}` until told otherwise.
-    ///
-    /// # Errors
-    /// When no port is free.
     pub async fn start() -> Result<Self> {
         Self::with(None).await
     }
 
     /// The same before a real service, which answers.
-    ///
-    /// # Errors
-    /// When no port is free.
     pub async fn before(service: Router) -> Result<Self> {
         Self::with(Some(service)).await
     }

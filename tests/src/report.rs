@@ -27,9 +27,6 @@ impl Progress {
 }
 
 /// Prints rows as a Markdown table: the fields' names above, a line for each row.
-///
-/// # Errors
-/// When a row is not an object.
 pub fn print_table<T: Serialize>(title: &'static str, rows: &[T]) -> Result<()> {
     let mut table = Table::begin(title);
     rows.iter().try_for_each(|row| table.row(row))
@@ -48,9 +45,6 @@ impl Table {
     }
 
     /// Prints one row, after the head when it is the first.
-    ///
-    /// # Errors
-    /// When it is not an object.
     pub fn row(&mut self, row: &impl Serialize) -> Result<()> {
         let row = serde_json::to_value(row)?;
         let row = row.as_object().context("a row is an object")?;
@@ -74,9 +68,6 @@ pub fn print_promise(promise: impl Display, holds: bool) {
 }
 
 /// Puts a section into the report at `path`, beside those of other runs.
-///
-/// # Errors
-/// When the file cannot be read or written.
 pub fn write_section<T: Serialize>(path: &Path, name: &str, section: &T) -> Result<()> {
     let mut report = match fs::read_to_string(path) {
         Ok(text) => {
@@ -92,17 +83,11 @@ pub fn write_section<T: Serialize>(path: &Path, name: &str, section: &T) -> Resu
 }
 
 /// Resident memory of this process in MiB.
-///
-/// # Errors
-/// Where there is no `/proc`.
 pub fn resident_mib() -> Result<u64> {
     resident_mib_of(std::process::id())
 }
 
 /// Resident memory of a node's process in MiB.
-///
-/// # Errors
-/// When it has ended, and where there is no `/proc`.
 pub fn memory_mib(node: &NodeProcess) -> Result<u64> {
     resident_mib_of(node.pid().context("the node has ended")?)
 }
@@ -116,9 +101,6 @@ fn resident_mib_of(process: u32) -> Result<u64> {
 
 /// What the threads of this process have spent on processors, in all. Unlike the time that passed, it does not grow
 /// while other processes have their turn.
-///
-/// # Errors
-/// Where there is no `/proc`.
 pub fn processor_time() -> Result<Duration> {
     let mut nanos = 0;
     for thread in fs::read_dir("/proc/self/task").context("processor time is read from /proc")? {

@@ -33,9 +33,6 @@ pub struct Upstream {
 }
 
 /// Serves a router on a free port until the test's runtime ends; returns its address, without a slash at the end.
-///
-/// # Errors
-/// When no port is free.
 pub async fn serve(router: Router) -> Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}", listener.local_addr()?);
@@ -46,9 +43,6 @@ pub async fn serve(router: Router) -> Result<String> {
 impl Upstream {
     /// Paths say what happens: `/ok`, `/status/404`, `/slow/500` (milliseconds), `/html`, `/redirect`,
     /// `/large/1000` (bytes), `/echo` (the body back).
-    ///
-    /// # Errors
-    /// When no port is free.
     pub async fn start() -> Result<Self> {
         let (hits, fails) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
         let router = Router::new()
@@ -86,9 +80,6 @@ impl Upstream {
 }
 
 /// A server that answers every request with these bytes and closes: for answers no HTTP library would send.
-///
-/// # Errors
-/// When no port is free.
 pub async fn raw(answer: &'static [u8]) -> Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}", listener.local_addr()?);
@@ -154,8 +145,6 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// # Errors
-    /// When no port is free.
     pub async fn start() -> Result<Self> {
         let ((asking, asked), (is_open, opened)) = (watch::channel(0), watch::channel(false));
         let router = Router::new().route("/held", get(held)).with_state((asking, opened));
@@ -168,9 +157,6 @@ impl Gate {
     }
 
     /// Waits until somebody has asked.
-    ///
-    /// # Errors
-    /// When the server has ended.
     pub async fn asked(&mut self) -> Result<()> {
         self.asked.wait_for(|asked| *asked > 0).await?;
         Ok(())

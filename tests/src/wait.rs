@@ -5,9 +5,6 @@ use std::time::Duration;
 use anyhow::Result;
 
 /// Looks again and again until `holds`, for as long as anything here may take.
-///
-/// # Errors
-/// When it does not come true.
 pub async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
     for _ in 0..1_200 {
         if holds().await? {

@@ -12,12 +12,13 @@ use farthing_control::{
     types::{Api, Channel, ChannelRole, Charge, OperationFile, ServiceFile},
 };
 use farthing_protocol::{Address, Usdc, call::Method};
-use farthing_testnet::{LocalChain, NodeOptions, NodeProcess, rpc};
+use farthing_testnet::{LocalChain, NodeOptions, NodeProcess};
 use reqwest::{StatusCode, header::HeaderMap};
 use serde_json::{Value, json};
 
 use crate::{agreement, liar::Liar, line::Line, upstream::Upstream, wait::eventually};
 
+mod blocks;
 mod ended;
 
 use ended::Ending;
@@ -140,15 +141,10 @@ impl Default for Setup {
 
 impl World {
     /// A world with a funded consumer.
-    ///
-    /// # Errors
-    /// What did not start, with its log.
     pub async fn start() -> Result<Self> {
         Self::with(Setup::default()).await
     }
 
-    /// # Errors
-    /// What did not start, with its log.
     pub async fn with(setup: Setup) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let chain = LocalChain::start().await?;
@@ -213,25 +209,16 @@ impl World {
     }
 
     /// `GET path` through port 3000.
-    ///
-    /// # Errors
-    /// When the gateway does not answer.
     pub async fn get(&self, path: &str) -> Result<Answer> {
         self.call(&self.body("GET", path)).await
     }
 
     /// A call with this body through port 3000.
-    ///
-    /// # Errors
-    /// When the gateway does not answer.
     pub async fn call(&self, body: &Value) -> Result<Answer> {
         self.post(body.to_string(), |request| request).await
     }
 
     /// Any request to `/internal/call`; `edit` may change what is sent beside the body.
-    ///
-    /// # Errors
-    /// When the gateway does not answer.
     pub async fn post(
         &self,
         body: impl Into<reqwest::Body>,
@@ -248,17 +235,11 @@ impl World {
     }
 
     /// Publishes a further service of the owner; its calls are made with [`World::call_of`].
-    ///
-    /// # Errors
-    /// When the owner's node refuses it.
     pub async fn publish(&self, file: &ServiceFile) -> Result<Api> {
         Ok(self.owner.control().tell(endpoint::AddApi, file).await?)
     }
 
     /// `method path` of any service through port 3000.
-    ///
-    /// # Errors
-    /// When the gateway does not answer.
     pub async fn call_of(&self, api: &Api, method: &str, path: &str) -> Result<Answer> {
         self.call(&json!({ "api_id_public": api.id.to_string(), "path": path, "method": method })).await
     }
@@ -268,31 +249,7 @@ impl World {
         &self.client
     }
 
-    /// Makes gas cost next to nothing from the next block on, so that an owner closes the smallest channel itself.
-    ///
-    /// # Errors
-    /// When the chain does not answer.
-    pub async fn make_gas_cheap(&self) -> Result<()> {
-        rpc::call(&self.chain.rpc_url(), "anvil_setNextBlockBaseFeePerGas", json!(["0x0"])).await?;
-        rpc::call(&self.chain.rpc_url(), "evm_mine", json!([])).await?;
-        Ok(())
-    }
-
-    /// Sets the ETH of the owner's wallet, and has a block show it.
-    ///
-    /// # Errors
-    /// When the chain does not answer.
-    pub async fn set_eth_of_the_owner(&self, wei: &str) -> Result<()> {
-        let balance = json!([self.owner_wallet.to_string(), wei]);
-        rpc::call(&self.chain.rpc_url(), "anvil_setBalance", balance).await?;
-        rpc::call(&self.chain.rpc_url(), "evm_mine", json!([])).await?;
-        Ok(())
-    }
-
     /// Buys so many calls, one after the other, and waits until no call of the consumer is undecided.
-    ///
-    /// # Errors
-    /// When one is not answered, or stays undecided.
     pub async fn buy(&self, calls: u64) -> Result<()> {
         for _ in 0..calls {
             let answer = self.get("/ok").await?;
@@ -302,18 +259,12 @@ impl World {
     }
 
     /// Returns the consumer's first channel, as a rule its only one.
-    ///
-    /// # Errors
-    /// When it has none.
     pub async fn channel(&self) -> Result<Channel> {
         let channels = self.consumer.control().ask(endpoint::Channels).await?;
         channels.into_iter().next().context("the consumer has no channel")
     }
 
     /// Waits until no call of the consumer is undecided.
-    ///
-    /// # Errors
-    /// When one stays so.
     pub async fn wait_until_decided(&self) -> Result<()> {
         eventually("every call is decided", async || {
             let audit = self.consumer.control().ask(endpoint::Audit.with("offline", true)).await?;
@@ -324,27 +275,18 @@ impl World {
 
     /// Waits until the nodes are connected. Each restart takes new ports: what restarts before the other knows where it is
     /// now is not found again.
-    ///
-    /// # Errors
-    /// When they stay apart.
     pub async fn wait_until_met(&self) -> Result<()> {
         until_connected(&self.owner, self.consumer_wallet).await.context("the owner's to the consumer's")?;
         self.wait_until_owner_is_met().await
     }
 
     /// Waits until the consumer is connected to its owner, which may be another program than the real one.
-    ///
-    /// # Errors
-    /// When it stays apart.
     pub async fn wait_until_owner_is_met(&self) -> Result<()> {
         until_connected(&self.consumer, self.owner_wallet).await.context("the consumer's to the owner's")
     }
 
     /// Waits until the consumer has lost its owner, whose program has ended. What is sent while the connection seems to be there
     /// is lost on the way, and nobody can tell that it was not served.
-    ///
-    /// # Errors
-    /// When the owner is still there.
     pub async fn wait_until_owner_is_lost(&self) -> Result<()> {
         eventually("the consumer's node has lost the owner's", async || {
             let peers = self.consumer.control().ask(endpoint::Peers).await?;
@@ -360,9 +302,6 @@ impl World {
     }
 
     /// As [`World::settle_and_check`], with a consumer that was given [`FUNDS`]: so much was charged in all.
-    ///
-    /// # Errors
-    /// The first thing that does not add up.
     pub async fn settle_for(&self, charged: Usdc) -> Result<()> {
         let found = self.settle_and_check(FUNDS).await?;
         ensure!(found == charged, "{found} was charged, and not {charged}");
@@ -371,9 +310,6 @@ impl World {
 
     /// Settles, closes the channel, and checks both ledgers and the chain against each other. Returns what was
     /// charged in all.
-    ///
-    /// # Errors
-    /// The first thing that does not add up.
     pub async fn settle_and_check(&self, funds: Usdc) -> Result<Usdc> {
         // Whatever fails from here on is told by itself.
         self.ending.compared();

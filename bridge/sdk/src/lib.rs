@@ -187,7 +187,6 @@ pub enum SdkError {
 }
 
 impl SdkError {
-    /// Returns the step to take next.
     pub const fn next_step(&self) -> &'static str {
         match self {
             Self::Package(_) => "Leave it out for a name made from the service's.",

@@ -267,7 +267,6 @@ impl Type {
 }
 
 impl Declared {
-    /// The types it holds.
     pub(super) fn holds(&self) -> Box<dyn Iterator<Item = &Type> + '_> {
         match &self.kind {
             Kind::Object(object) | Kind::Parts(object) => {
@@ -312,7 +311,6 @@ fn spread(types: &mut [Declared], mut waiting: Vec<usize>, mark: impl Fn(&mut De
 }
 
 impl Enum {
-    /// A choice as its text.
     pub(super) fn text(&self, choice: usize) -> String {
         match self {
             Self::Texts(texts) => texts.get(choice).cloned(),

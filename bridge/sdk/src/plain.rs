@@ -41,9 +41,6 @@ impl Language {
 }
 
 /// The call as code; `None` in a language that is not among [`Language::PLAIN`].
-///
-/// # Errors
-/// [`SdkError::Template`] when a template cannot be rendered.
 pub fn plain(call: &PlainCall<'_>, language: Language) -> Result<Option<String>, SdkError> {
     let profile = language.profile();
     let Some(PlainCode { template, request, .. }) = &profile.plain else { return Ok(None) };

@@ -17,7 +17,6 @@ pub struct UploadCall<'a> {
     pub body: UploadBody<'a>,
 }
 
-/// The body of an upload.
 #[derive(Debug, Clone, Copy)]
 pub enum UploadBody<'a> {
     /// A file is all of it.
@@ -36,9 +35,6 @@ pub struct UploadPart {
 }
 
 /// The upload as code; `None` in a language that is not among [`Language::PLAIN`], and where it has no words for it.
-///
-/// # Errors
-/// [`SdkError::Template`] when a template cannot be rendered.
 pub fn upload(call: &UploadCall<'_>, language: Language) -> Result<Option<String>, SdkError> {
     let profile = language.profile();
     let Some(plain) = &profile.plain else { return Ok(None) };

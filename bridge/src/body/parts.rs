@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{FormValues, ROOT, Sent, any_form, form_member, form_object, one_form};
+use super::{FormValues, ROOT, SentBody, any_form, form_member, form_object, one_form};
 use crate::{
     description::{Object, Schema, Shape},
     multipart::{self, MultipartError},
@@ -13,13 +13,13 @@ use crate::{
 
 /// The values of a form under one name.
 #[derive(Default)]
-struct Given {
+struct NamedValues {
     texts: Vec<String>,
     /// Files, and what is no text.
     files: usize,
 }
 
-type Members<'b> = BTreeMap<&'b str, Given>;
+type Members<'b> = BTreeMap<&'b str, NamedValues>;
 
 /// Reads a body of this type, which `content_type` gives a boundary. `schema` is absent where the type is only named.
 pub(super) fn read<'d>(
@@ -27,12 +27,12 @@ pub(super) fn read<'d>(
     schema: Option<&'d Schema>,
     (essence, content_type): (&str, &str),
     body: &[u8],
-) -> Sent {
+) -> SentBody {
     match checked(checker, schema, (essence, content_type), body) {
-        Ok(media_type) => Sent { payload: Payload::AsGiven, media_type: Some(media_type) },
+        Ok(media_type) => SentBody { payload: Payload::AsGiven, media_type: Some(media_type) },
         Err(error) => {
             checker.tell(Problem::Other(error.to_string()));
-            Sent { payload: Payload::Nothing, media_type: None }
+            SentBody { payload: Payload::Nothing, media_type: None }
         }
     }
 }
@@ -77,7 +77,7 @@ fn check<'d>(checker: &mut Checker<'d>, schema: Option<&'d Schema>, members: &Me
     }
 }
 
-impl FormValues for Given {
+impl FormValues for NamedValues {
     fn fit<'d>(&self, checker: &mut Checker<'d>, object: &'d Object, name: &str) -> bool {
         if self.files == 0 {
             return form_member(checker, object, name, &self.texts);

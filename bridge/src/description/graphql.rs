@@ -12,7 +12,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use super::RootKind;
 
-/// A schema.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GraphqlSchema {
     /// Names are unique. The five built-in scalars are present when used.

@@ -77,7 +77,6 @@ pub struct NumberBounds {
     pub maximum_is_exclusive: bool,
 }
 
-/// Bounds of a string.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StringBounds {
     /// `date-time`, `uuid`, `byte`, `binary`, …; shown, not checked.
@@ -93,7 +92,6 @@ pub struct StringBounds {
     pub pattern: String,
 }
 
-/// An array.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ArrayOf {
     pub items: Schema,
@@ -103,7 +101,6 @@ pub struct ArrayOf {
     pub items_max: Option<u64>,
 }
 
-/// An object.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Object {
     /// In the source's order; names are unique.

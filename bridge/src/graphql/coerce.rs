@@ -79,7 +79,6 @@ impl<'s> Coercer<'s> {
         self.schema.get(id).map(|ty| &ty.kind)
     }
 
-    /// A value given as text.
     pub fn text(&mut self, place: &ValuePath<'_>, ty: &TypeRef, text: &str) {
         if text == "null" && !self.is_verbatim(ty) {
             return self.null(place, ty);
@@ -98,7 +97,6 @@ impl<'s> Coercer<'s> {
         }
     }
 
-    /// A value given as JSON.
     pub fn json(&mut self, place: &ValuePath<'_>, ty: &TypeRef, value: &Json<'_>) {
         self.spend(1);
         if self.is_full() {

@@ -16,7 +16,7 @@ use std::{
     fmt::{Display, Write as _},
 };
 
-use self::parse::{Name, Wanted, parse};
+use self::parse::{Name, RequestedFields, parse};
 use super::{
     schema::{Field, GraphqlSchema, TypeId, TypeRef},
     selection::{
@@ -72,7 +72,7 @@ impl<'s> Lookup<'s, '_> {
         &mut self,
         on: TypeId,
         lists: u8,
-        wanted: &Wanted<'_>,
+        wanted: &RequestedFields<'_>,
         position: usize,
     ) -> Result<Selection, String> {
         let mut selection = Selection::empty(on);

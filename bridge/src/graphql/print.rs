@@ -17,7 +17,6 @@ use super::{
     sdl::{NO_REASON, strings::quoted},
 };
 
-/// The schema as SDL.
 pub fn sdl(schema: &GraphqlSchema) -> String {
     let mut printer = Printer {
         schema,

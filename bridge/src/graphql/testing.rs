@@ -15,7 +15,6 @@ pub(super) struct Sky {
     pub report: Report,
 }
 
-/// The API of `sdl`.
 pub(super) fn api(sdl: &str) -> Sky {
     let mut reading = sdl::read(sdl.as_bytes()).expect("a schema");
     let description = describe(reading.schema, "Sky", &mut reading.report);

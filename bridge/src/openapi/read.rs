@@ -83,7 +83,6 @@ fn typed_check(root: &Value, report: &mut Report) {
     }
 }
 
-/// A document being read.
 #[derive(Debug)]
 struct DocumentReader<'d> {
     document: Document<'d>,

@@ -64,7 +64,6 @@ impl ByteBudget {
         self.0.bytes_max
     }
 
-    /// Bytes that are held now.
     pub fn held(&self) -> usize {
         self.0.held.load(Ordering::Relaxed)
     }
@@ -144,7 +143,6 @@ impl<K: Eq + Hash> SharedBudget<K> {
         Self { whole, shares: Mutex::default() }
     }
 
-    /// The share of `key`.
     pub fn of(&self, key: K) -> ByteBudget {
         let mut shares = self.shares.lock();
         if shares.len() >= SHARES_KEPT {

@@ -61,9 +61,8 @@ pub(crate) struct Inner {
     pub(crate) whole_secs: [AtomicU64; 2],
 }
 
-/// The result of opening a catalog.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Opened {
+pub struct OpenedCatalog {
     /// The damage that was found and what became of it, one sentence each, for a person.
     pub notices: Vec<String>,
     /// Listings that are being written to the search index anew; until then search misses some.
@@ -102,7 +101,7 @@ impl Catalog {
     ///
     /// # Errors
     /// [`CatalogError`] when the folder cannot be used or another process has the files open.
-    pub fn open(dir: &Path, options: Options) -> Result<(Self, Opened)> {
+    pub fn open(dir: &Path, options: Options) -> Result<(Self, OpenedCatalog)> {
         fs::create_dir_all(dir).map_err(CatalogError::folder(dir))?;
         let (store, listings, store_notice) = Store::open(&dir.join("catalog.redb"), &options)?;
         let index = Index::open(&dir.join("catalog-index"), store.epoch())?;
@@ -112,7 +111,7 @@ impl Catalog {
             true => listings.iter().map(|(slot, _)| slot).collect(),
             false => store.unindexed()?,
         };
-        let opened = Opened {
+        let opened = OpenedCatalog {
             notices: [store_notice, index.notice, content_notice].into_iter().flatten().collect(),
             indexing: unindexed.len(),
         };
@@ -172,17 +171,11 @@ impl Catalog {
     }
 
     /// The listing of a service as its owner signed it, to pass on.
-    ///
-    /// # Errors
-    /// [`CatalogError`] when the store cannot be read.
     pub fn listing_signed(&self, service: ServiceId) -> Result<Option<Signed<Listing>>> {
         Ok(self.inner.shared.store.row(service)?.map(|row| row.signed))
     }
 
     /// Every listing and tombstone of an owner, as it signed them.
-    ///
-    /// # Errors
-    /// [`CatalogError`] when the store cannot be read.
     pub fn by_owner(&self, owner: Address) -> Result<Vec<Signed<Listing>>> {
         let services: Vec<ServiceId> = {
             let listings = self.inner.shared.listings.read();
@@ -279,18 +272,12 @@ impl Catalog {
 
     /// Removes the listings of owners that have been away too long, and stores who was seen since the last
     /// time. Due every few minutes. Returns how many listings left.
-    ///
-    /// # Errors
-    /// [`CatalogError`] when the storage fails.
     pub async fn sweep(&self, now_secs: u64) -> Result<usize> {
         self.ask(move |answer| Job::Sweep { now_secs, answer }).await?
     }
 
     /// Makes a service findable by its operations: one text each, such as `GET /planets list planets`. They are
     /// known once somebody has fetched the details, and stay until they are told anew or the listing leaves.
-    ///
-    /// # Errors
-    /// [`CatalogError`] when the storage fails.
     pub async fn index_operations(&self, service: ServiceId, operations: &[String]) -> Result<()> {
         let mut text = String::new();
         for operation in operations {
@@ -304,17 +291,11 @@ impl Catalog {
     }
 
     /// Waits until everything stored so far can be found by search.
-    ///
-    /// # Errors
-    /// [`CatalogError`] when the index failed.
     pub async fn settled(&self) -> Result<()> {
         self.ask(|answer| Job::Settle { answer }).await?
     }
 
     /// Searches what is here; works without any network.
-    ///
-    /// # Errors
-    /// [`CatalogError`] when the store or the index cannot be read.
     pub async fn search(&self, query: Query, now_secs: u64) -> Result<Page> {
         let this = Arc::clone(&self.inner);
         task::spawn_blocking(move || this.search(query, now_secs)).await.map_err(|_| CatalogError::Closed)?
@@ -331,18 +312,12 @@ impl Catalog {
     }
 
     /// Content by its Keccak-256, if it is here.
-    ///
-    /// # Errors
-    /// [`CatalogError`] when the file cannot be read.
     pub fn blob(&self, hash: &Hash) -> Result<Option<Vec<u8>>> {
         self.inner.content.get(hash)
     }
 
     /// Keeps content; the content used longest ago leaves for it. Returns false, and keeps nothing, when the
     /// bytes are not what `hash` names or too large. Blocks for one commit.
-    ///
-    /// # Errors
-    /// [`CatalogError`] when the storage fails.
     pub fn put_blob(&self, hash: Hash, bytes: &[u8]) -> Result<bool> {
         self.inner.content.put(hash, bytes)
     }

@@ -25,7 +25,6 @@ pub enum CatalogError {
 }
 
 impl CatalogError {
-    /// Returns the step to take next, if there is one.
     pub const fn next_step(&self) -> Option<&'static str> {
         match self {
             Self::Folder { .. } => Some("check its permissions and free space"),

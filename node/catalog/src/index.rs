@@ -58,7 +58,6 @@ struct Fields {
     operations: Field,
 }
 
-/// The words of one listing.
 #[derive(Debug)]
 pub(crate) struct ListingWords<'a> {
     pub(crate) slot: Slot,
@@ -81,7 +80,6 @@ impl std::fmt::Debug for Index {
     }
 }
 
-/// An opened index.
 #[derive(Debug)]
 pub(crate) struct OpenedIndex {
     pub(crate) index: Index,

@@ -37,7 +37,7 @@ pub use owners::State;
 pub(crate) use {
     card::Card,
     owners::{Owner, OwnerId, Owners},
-    room::Left,
+    room::RemovedListing,
 };
 use {names::Names, owners::Class, places::Classes, text_pool::TextPool};
 
@@ -81,7 +81,7 @@ pub(crate) struct Placed {
     pub(crate) came: Came,
     /// The version before.
     pub(crate) replaced: Option<ItemName>,
-    pub(crate) left: Vec<Left>,
+    pub(crate) left: Vec<RemovedListing>,
 }
 
 /// Listings by everything they are looked for.
@@ -407,7 +407,7 @@ impl Listings {
 
     /// Removes what belongs to owners that have been away too long or are in other shards than are kept, and finds out who
     /// is no newcomer any more.
-    pub(crate) fn sweep(&mut self, now_secs: u64) -> Vec<Left> {
+    pub(crate) fn sweep(&mut self, now_secs: u64) -> Vec<RemovedListing> {
         let ids: Vec<OwnerId> = self.owners.iter().map(|(id, _)| id).collect();
         ids.into_iter().for_each(|id| self.classify(id, now_secs));
         let leaving = self.owners.iter().filter(|(_, owner)| self.owners.has_left(owner, now_secs));
@@ -415,7 +415,7 @@ impl Listings {
         slots.extend(self.of_other_shards());
         slots.sort_unstable();
         slots.dedup();
-        let left: Vec<Left> = slots.into_iter().filter_map(|slot| self.left(slot)).collect();
+        let left: Vec<RemovedListing> = slots.into_iter().filter_map(|slot| self.left(slot)).collect();
         left.iter().for_each(|left| self.remove(left.slot));
         left
     }

@@ -17,7 +17,6 @@ use crate::listings::{Card, Listings, LookAlike, Slot, State};
 
 /// Characters of a query's words that are looked at.
 pub const WORDS_CHARS_MAX: usize = 256;
-/// Hits of one page.
 pub const PAGE_HITS_MAX: usize = 100;
 /// The furthest that one can turn the pages into the hits; beyond, a filter is the better way.
 pub const OFFSET_MAX: usize = 10_000;
@@ -105,7 +104,7 @@ pub struct PriceBand {
 
 /// The result of the pass over the listings.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct ListingMatches {
     /// Of the page, in order.
     pub(crate) hits: Vec<(ServiceId, State, Option<LookAlike>)>,
     pub(crate) total: usize,
@@ -126,7 +125,7 @@ pub(crate) fn select(
     query: &Query,
     matches: Option<Vec<(Slot, f32)>>,
     now_secs: u64,
-) -> Found {
+) -> ListingMatches {
     let mut pass = Pass::new(listings, query, matches.is_some(), now_secs);
     let by_score = query.sort == Sort::Relevance;
     match matches {
@@ -283,7 +282,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    fn finish(mut self) -> Found {
+    fn finish(mut self) -> ListingMatches {
         self.take_turns();
         let total = self.candidates.len();
         let start = if self.query.offset > OFFSET_MAX { total } else { self.query.offset.min(total) };
@@ -306,7 +305,7 @@ impl<'a> Pass<'a> {
             let state = self.states[entry.owner as usize];
             Some((entry.service, state, listings.look_alike(candidate.slot)))
         };
-        Found {
+        ListingMatches {
             hits: self.candidates[start..].iter().filter_map(hit).collect(),
             total,
             facets: Facets {
@@ -356,7 +355,7 @@ fn price_bands(counts: [usize; PRICE_BANDS_MICROS.len() + 1]) -> Vec<PriceBand> 
 }
 
 /// Puts the listings that were read to what was found.
-pub(crate) fn page(found: Found, listings: Vec<Option<Listing>>) -> Page {
+pub(crate) fn page(found: ListingMatches, listings: Vec<Option<Listing>>) -> Page {
     let mut listings: HashMap<ServiceId, Listing> =
         listings.into_iter().flatten().map(|listing| (listing.service, listing)).collect();
     let hits = found.hits.into_iter().filter_map(|(service, state, look_alike)| {

@@ -275,7 +275,7 @@ mod tests {
         let catalog = opened(&folder);
         let peer = SecretKey::from_bytes(&[9; 32]).unwrap().address();
         let busy = catalog.inner.sessions.acquire().await.unwrap();
-        let mut beginning = std::pin::pin!(catalog.initiator(peer, NOW_SECS));
+        let mut beginning = std::pin::pin!(catalog.initiator(peer, false, NOW_SECS));
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         assert!(beginning.as_mut().poll(&mut context).is_pending(), "it compared in the task that asked");
         drop(busy);

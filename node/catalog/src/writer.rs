@@ -24,7 +24,7 @@ use farthing_protocol::{Listing, ServiceId, Verified, sync::ItemName, wire};
 use crate::{
     error::{CatalogError, Result},
     index::{self, ListingWords},
-    listings::{Left, Slot},
+    listings::{RemovedListing, Slot},
     shared::{Shared, remember_secs},
     store::{Changes, Row},
     verdict::{Reason, Source, Verdict},
@@ -255,7 +255,7 @@ impl StoreWriter {
         Verdict::Stored
     }
 
-    fn leave(&self, left: Vec<Left>, until_secs: u64, changes: &mut Changes) {
+    fn leave(&self, left: Vec<RemovedListing>, until_secs: u64, changes: &mut Changes) {
         let mut gate = self.shared.gate.lock();
         for left in left {
             // It may have come in this very transaction.

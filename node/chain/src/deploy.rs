@@ -77,9 +77,6 @@ impl Deployer {
     }
 
     /// Deploys `PayChannels` through the CREATE2 proxy unless it is there, and returns its address.
-    ///
-    /// # Errors
-    /// See [`ChainError`].
     pub async fn pay_channels(&self) -> Result<Address, ChainError> {
         let what = "the deployment of PayChannels";
         let contract = pay_channels_address();
@@ -94,9 +91,6 @@ impl Deployer {
     }
 
     /// Deploys a token with USDC's surface. `name` is also its EIP-712 name; the version is "2".
-    ///
-    /// # Errors
-    /// See [`ChainError`].
     pub async fn test_usdc(&self, name: &str, minter: Address) -> Result<Address, ChainError> {
         let what = "the deployment of the test token";
         let arguments = (name.to_owned(), "2".to_owned(), to_eth(minter)).abi_encode_params();
@@ -107,18 +101,12 @@ impl Deployer {
     }
 
     /// Makes test USDC. This key must be the token's minter.
-    ///
-    /// # Errors
-    /// See [`ChainError`].
     pub async fn mint(&self, token: Address, to: Address, amount: Usdc) -> Result<(), ChainError> {
         let call = TestUsdc::mintCall { to: to_eth(to), amount: U256::from(amount.micros()) };
         self.send("minting test USDC", Some(to_eth(token)), 0, call.abi_encode().into()).await.map(drop)
     }
 
     /// Sends ETH from this key's account.
-    ///
-    /// # Errors
-    /// See [`ChainError`].
     pub async fn fund_eth(&self, to: Address, wei: u128) -> Result<(), ChainError> {
         self.send("sending ETH", Some(to_eth(to)), wei, Bytes::new()).await.map(drop)
     }

@@ -87,7 +87,6 @@ impl ChainError {
         )
     }
 
-    /// Returns the step to take next.
     pub const fn next_step(&self) -> &'static str {
         match self {
             _ if self.may_have_been_made() => {

@@ -18,12 +18,12 @@ pub struct Probed {
     /// It answers, and for another chain.
     pub wrong_chain: bool,
     /// The state that it serves, or the reason that it cannot be used.
-    pub outcome: Result<Served, String>,
+    pub outcome: Result<EndpointHead, String>,
 }
 
 /// An endpoint of the right chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Served {
+pub struct EndpointHead {
     /// Number of the newest block.
     pub head: u64,
     /// The time at which that block was made, in seconds since the Unix epoch.
@@ -52,7 +52,7 @@ async fn one(spec: ChainSpec) -> Probed {
     let wrong_chain = matches!(answer, Err(RpcError::WrongChain(_)));
     let outcome = match answer {
         Ok(head) => {
-            Ok(Served { head: head.number(), head_secs: head.timestamp_secs(), took: began.elapsed() })
+            Ok(EndpointHead { head: head.number(), head_secs: head.timestamp_secs(), took: began.elapsed() })
         }
         Err(error) => {
             let reason = error.to_string();

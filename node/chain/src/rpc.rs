@@ -126,7 +126,6 @@ impl Rpc {
         self.endpoints.first().map_or("", |endpoint| &endpoint.shown)
     }
 
-    /// One request.
     pub(crate) async fn request<T: DeserializeOwned>(
         &self,
         purpose: Purpose,

@@ -102,8 +102,7 @@ fn list(alerts: &[types::Alert]) -> String {
             AlertSeverity::Warning => "warning",
             AlertSeverity::Error => "error",
         };
-        let what = format!("{}; {}", alert.cause, alert.action);
-        [severity.to_owned(), alert.kind.name().to_owned(), clock::timestamp(alert.since_secs), what]
+        [severity.to_owned(), alert.kind.name().to_owned(), clock::timestamp(alert.since_secs), alert.line()]
     });
     table(["SEVERITY", "KIND", "SINCE", "WHAT"], rows)
 }

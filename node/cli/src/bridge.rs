@@ -101,7 +101,7 @@ pub(super) async fn inspect(context: &Context, arguments: Inspect) -> Result<(),
     let scalars = arguments.scalars.iter().map(|(name, scalar)| (name.as_str(), scalar.form()));
     intake::override_scalars(&mut found.intake.reading, scalars).map_err(Failure::usage)?;
     found.tell_others(context);
-    let Found { mut intake, candidates } = found;
+    let FoundDescription { mut intake, candidates } = found;
     if let Some(version) = &arguments.openapi {
         return document(context, &intake, version);
     }
@@ -122,12 +122,12 @@ pub(super) async fn inspect(context: &Context, arguments: Inspect) -> Result<(),
 }
 
 /// The description that is inspected, and what else a search found.
-struct Found {
+struct FoundDescription {
     intake: Intake,
     candidates: Vec<Candidate>,
 }
 
-impl Found {
+impl FoundDescription {
     /// Tells which of several descriptions was taken; says nothing about the only one.
     fn tell_others(&self, context: &Context) {
         if self.candidates.len() > 1 {
@@ -140,7 +140,7 @@ impl Found {
     }
 }
 
-async fn find(arguments: &Inspect) -> Result<Found, Failure> {
+async fn find(arguments: &Inspect) -> Result<FoundDescription, Failure> {
     let options = IntakeOptions {
         headers: arguments.headers.iter().map(header).collect::<Result<_, _>>()?,
         each: IntakeOptions::default().each.min(arguments.timeout),
@@ -150,16 +150,16 @@ async fn find(arguments: &Inspect) -> Result<Found, Failure> {
     let Some(url) = url(&arguments.source)? else {
         let (bytes, name) = read(&arguments.source)?;
         let intake = intake::read(Source::Document { bytes: bytes.into(), name }, options).await?;
-        return Ok(Found { intake, candidates: Vec::new() });
+        return Ok(FoundDescription { intake, candidates: Vec::new() });
     };
     if arguments.graphql {
         let intake = intake::read(Source::GraphqlUrl(url), options).await?;
-        return Ok(Found { intake, candidates: Vec::new() });
+        return Ok(FoundDescription { intake, candidates: Vec::new() });
     }
     let scan = intake::scan(&url, &options).await?;
     match scan.candidates.first() {
-        Some(best) => Ok(Found { intake: best.intake.clone(), candidates: scan.candidates }),
-        None => Ok(Found { intake: scan.into_best()?.intake, candidates: Vec::new() }),
+        Some(best) => Ok(FoundDescription { intake: best.intake.clone(), candidates: scan.candidates }),
+        None => Ok(FoundDescription { intake: scan.into_best()?.intake, candidates: Vec::new() }),
     }
 }
 

@@ -104,7 +104,7 @@ async fn confirm_close(context: &Context, node: &ControlClient, channel: Channel
 async fn elsewhere(node: &ControlClient) -> Result<Vec<String>, Failure> {
     let alerts = node.ask(endpoint::Alerts).await?;
     let told = alerts.into_iter().filter(|alert| alert.kind == AlertKind::MoneyElsewhere);
-    Ok(told.map(|alert| sentence(&format!("{}; {}", alert.cause, alert.action))).collect())
+    Ok(told.map(|alert| sentence(&alert.line())).collect())
 }
 
 fn list(channels: &[types::Channel]) -> String {

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 use farthing_bridge::nearest;
-use farthing_config::{ConfigError, ConfigProblem, Loaded, Shown, ShownValue, example, load};
+use farthing_config::{ConfigError, ConfigProblem, EffectiveSetting, Loaded, ShownValue, example, load};
 use farthing_control::types::{SettingOrigin, Text};
 use farthing_network::{AddressUse, check_address};
 
@@ -61,7 +61,7 @@ pub(super) fn config(context: &Context, verb: &Config) -> Result<(), Failure> {
 }
 
 /// The settings as they hold. A chain that nobody chose holds for no start.
-fn shown(loaded: &Loaded) -> Vec<Shown> {
+fn shown(loaded: &Loaded) -> Vec<EffectiveSetting> {
     let mut shown = loaded.shown();
     if !place::has_chain(loaded) {
         for chain in shown.iter_mut().filter(|shown| shown.name == CHAIN) {
@@ -84,7 +84,7 @@ fn tell_no_chain(context: &Context, loaded: &Loaded, is_asked: bool) {
 }
 
 /// The failure to find a setting: it may have another name.
-fn unknown(name: &str, shown: &[Shown]) -> Failure {
+fn unknown(name: &str, shown: &[EffectiveSetting]) -> Failure {
     let meant = nearest(name, shown.iter().map(|shown| shown.name));
     let failure = Failure::new(Exit::Failure, format!("{name} is not a setting"));
     match meant {
@@ -116,7 +116,7 @@ pub(super) fn checked(loaded: Loaded) -> Result<Loaded, ConfigError> {
     if problems.is_empty() { Ok(loaded) } else { Err(ConfigError(problems)) }
 }
 
-fn text(shown: &[Shown], origin: bool) -> String {
+fn text(shown: &[EffectiveSetting], origin: bool) -> String {
     if origin {
         let rows = shown
             .iter()

@@ -43,7 +43,7 @@ pub struct Init {
 }
 
 #[derive(Serialize)]
-struct Made {
+struct InitOutcome {
     address: String,
     data_dir: String,
     /// The chain, and whether its money is real.
@@ -211,7 +211,7 @@ fn otherwise(found: &Loaded, name: &str, wanted: &str) -> Failure {
         .next("change it there, or leave the option out here")
 }
 
-fn make(plan: &Plan) -> anyhow::Result<Made> {
+fn make(plan: &Plan) -> anyhow::Result<InitOutcome> {
     let Plan { config, file, .. } = plan;
     let data_dir = &config.node.data_dir;
     let locked = LockedHome::lock(data_dir)?;
@@ -224,7 +224,7 @@ fn make(plan: &Plan) -> anyhow::Result<Made> {
         config::TlsMode::OwnAuthority => tls::own(data_dir, &config.hosts())?.ca_file,
         _ => None,
     };
-    Ok(Made {
+    Ok(InitOutcome {
         address: opened.wallet.address().to_string(),
         data_dir: data_dir.display().to_string(),
         chain: chain_spec::in_words(&chain_spec::chain_spec(config)?),

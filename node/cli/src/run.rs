@@ -104,11 +104,11 @@ pub(super) async fn run(context: &Context, new: bool) -> Result<(), Failure> {
     loop {
         tokio::select! {
             told = signals.next() => match told {
-                Told::End => {
+                SignalMeaning::End => {
                     context.tell("Stopping. Waiting for running calls to end.");
                     break;
                 }
-                Told::ReadAgain => read_again(context, &running, &node),
+                SignalMeaning::ReadAgain => read_again(context, &running, &node),
             },
             () = restart.cancelled() => {
                 context.tell("Restarting. Waiting for running calls to end.");
@@ -264,7 +264,7 @@ fn announce(context: &Context, config: &Config, node: &Node, ports: &Ports, is_n
 }
 
 /// The meaning of a signal.
-enum Told {
+enum SignalMeaning {
     End,
     ReadAgain,
 }
@@ -285,11 +285,11 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) -> Told {
+    async fn next(&mut self) -> SignalMeaning {
         tokio::select! {
-            _ = self.terminate.recv() => Told::End,
-            _ = self.interrupt.recv() => Told::End,
-            _ = self.hang_up.recv() => Told::ReadAgain,
+            _ = self.terminate.recv() => SignalMeaning::End,
+            _ = self.interrupt.recv() => SignalMeaning::End,
+            _ = self.hang_up.recv() => SignalMeaning::ReadAgain,
         }
     }
 

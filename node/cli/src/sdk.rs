@@ -63,7 +63,7 @@ const TEMPLATES_MAX: usize = 100;
 
 /// The package that was written, for programs.
 #[derive(Debug, Serialize)]
-struct Written<'a> {
+struct WrittenPackage<'a> {
     package: &'a str,
     folder: &'a Path,
     files: Vec<&'a str>,
@@ -100,7 +100,7 @@ async fn generate(context: &Context, arguments: Generate) -> Result<(), Failure>
     let made = node.tell(at, &request).await?;
     write(&output, &made, force)?;
     let files = made.files.iter().map(|file| file.path.as_str()).collect();
-    let written = Written { package: &made.package, folder: &output, files, warnings: &made.warnings };
+    let written = WrittenPackage { package: &made.package, folder: &output, files, warnings: &made.warnings };
     made.warnings.iter().for_each(|warning| context.output.prose(&format!("renamed: {warning}")));
     context.output.data(&written, |written| {
         let files = written.files.iter().map(|file| written.folder.join(file).display().to_string());

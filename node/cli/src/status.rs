@@ -25,7 +25,7 @@ pub(super) async fn status(context: &Context) -> Result<(), Failure> {
     let status = context.node()?.within(STATUS_WITHIN).ask(endpoint::Status).await?;
     context.output.data(&status, text)?;
     for alert in &status.alerts {
-        context.output.prose(&format!("! {}: {}; {}", about(alert), alert.cause, alert.action));
+        context.output.prose(&format!("! {}: {}", about(alert), alert.line()));
     }
     Ok(())
 }

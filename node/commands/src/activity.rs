@@ -105,7 +105,6 @@ fn bought(purchase: &Purchase, names: &ServiceNames) -> BoughtCall {
     }
 }
 
-/// The figures that were counted last.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CountedFigures(Arc<Mutex<LastCount>>);
 

@@ -13,7 +13,7 @@ use farthing_control::types::{
     BACKUPS_KEPT_MAX, Backup, BackupFacts, BackupRequest, Phrase, PhraseCheck, WalletBackup,
 };
 use farthing_node::{
-    backup::{self, BackupError, Backups, Lock, Made},
+    backup::{self, BackupError, BackupOrigin, Backups, Lock},
     handles::Handles,
 };
 use farthing_os::{clock, secret::SecretText};
@@ -41,7 +41,7 @@ async fn create(State(node): State<Handles>, Json(request): Json<BackupRequest>)
     let made = aside(move || {
         let (config, now_secs) = (&node.config.node, clock::now_secs());
         let bytes = backup::make(&config.data_dir, &node.ledger, &node.wallet.to_string(), &lock, now_secs)?;
-        Backups::of(config).add(&bytes, Made::Here, now_secs, BACKUPS_KEPT_MAX)
+        Backups::of(config).add(&bytes, BackupOrigin::Here, now_secs, BACKUPS_KEPT_MAX)
     })
     .await?;
     Ok(Json(made))
@@ -74,7 +74,8 @@ async fn upload(State(node): State<Handles>, bytes: Bytes) -> Reply<Backup> {
     }
     let backups = Backups::of(&node.config.node);
     let kept =
-        aside(move || backups.add(&bytes, Made::Uploaded, clock::now_secs(), BACKUPS_KEPT_MAX)).await?;
+        aside(move || backups.add(&bytes, BackupOrigin::Uploaded, clock::now_secs(), BACKUPS_KEPT_MAX))
+            .await?;
     Ok(Json(kept))
 }
 

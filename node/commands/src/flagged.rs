@@ -10,7 +10,6 @@ use farthing_protocol::ServiceId;
 
 use super::Reply;
 
-/// The flag of a service, if it has one.
 pub(super) fn of(node: &Handles, service: ServiceId) -> Option<ServiceFlag> {
     shown(node.consumer.conduct().of(service)).flag
 }

@@ -57,7 +57,6 @@ async fn csv(State(node): State<Handles>, Query(asked): Query<HistoryQuery>) -> 
     Ok((headers, text).into_response())
 }
 
-/// The days asked for.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DaysQuery {

@@ -21,7 +21,7 @@ use farthing_protocol::ServiceId;
 
 use super::{
     Failed, Reply,
-    services::{offer_parameters, shown},
+    services::{distance, offer_parameters, shown},
 };
 
 answer!(InspectApi: inspect);
@@ -89,7 +89,7 @@ fn tried(trial: ProbeAnswer) -> Tried {
         status: trial.status,
         reason: trial.reason.to_owned(),
         took_us: clock::micros(trial.elapsed),
-        upstream_class: trial.class.map_or_else(|| "not resolved yet".to_owned(), |class| class.to_string()),
+        upstream_class: distance(trial.class),
         media_type: trial.media_type,
         bytes: trial.bytes as u64,
         beginning: trial.beginning,

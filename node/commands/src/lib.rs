@@ -337,7 +337,7 @@ impl From<BuyError> for Failed {
     fn from(error: BuyError) -> Self {
         let problem = problem::Problem::from(&error);
         let mut failed = Self::new(problem.status, &problem.detail, problem.next);
-        failed.0.kind = format!("urn:farthing:problem:{}", problem.name);
+        failed.0.kind = problem.name.kind();
         failed
     }
 }

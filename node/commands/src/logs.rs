@@ -9,7 +9,6 @@ use serde::Deserialize;
 
 const LINES_DEFAULT: usize = 200;
 
-/// The lines that are asked for.
 #[derive(Debug, Default, Deserialize)]
 struct WantedLines {
     /// Those that came later than this one; the newest that there are when absent.
@@ -41,7 +40,7 @@ fn choose(kept: &[NumberedLine], newest: u64, wanted: &WantedLines) -> LogLines 
 /// A line as the program's log writes it in JSON.
 fn read(line: &NumberedLine) -> Option<LogLine> {
     #[derive(Deserialize)]
-    struct Written {
+    struct WrittenLine {
         timestamp: String,
         level: String,
         #[serde(default)]
@@ -49,7 +48,7 @@ fn read(line: &NumberedLine) -> Option<LogLine> {
         #[serde(default)]
         fields: BTreeMap<String, serde_json::Value>,
     }
-    let Written { timestamp, level, target, mut fields } = serde_json::from_str(&line.text).ok()?;
+    let WrittenLine { timestamp, level, target, mut fields } = serde_json::from_str(&line.text).ok()?;
     let message = match fields.remove("message") {
         Some(serde_json::Value::String(message)) => message,
         other => other.map(|other| other.to_string()).unwrap_or_default(),

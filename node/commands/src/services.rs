@@ -18,7 +18,7 @@ use farthing_control::types::{
 use farthing_discovery::{documents, method_of, time_of};
 use farthing_gateway::services::address;
 use farthing_node::{handles::Handles, history::tally::Count};
-use farthing_owner::{edit::means_to_end, registry::Registered, samples};
+use farthing_owner::{edit::means_to_end, registry::Registered, samples, upstream::AddressClass};
 use farthing_protocol::{ServiceId, Usdc, call::ChargePolicy};
 use serde::Deserialize;
 
@@ -175,10 +175,7 @@ fn api(node: &Handles, service: &Registered, count: Count) -> Api {
         name: listing.name.clone(),
         state: if listing.paused { ApiState::Paused } else { ApiState::Published },
         upstream: service.upstream_url().to_owned(),
-        upstream_class: service
-            .upstream()
-            .class()
-            .map_or_else(|| "not resolved yet".to_owned(), |class| class.to_string()),
+        upstream_class: distance(service.upstream().class()),
         price: listing.price.into(),
         listing_version: listing.seq,
         operations: service
@@ -197,6 +194,11 @@ fn api(node: &Handles, service: &Registered, count: Count) -> Api {
         upstream_median_us: service.upstream().median_us(),
         health: node.health.last(listing.service),
     }
+}
+
+/// The distance of an owner's server, in words.
+pub(super) fn distance(class: Option<AddressClass>) -> String {
+    class.map_or_else(|| "not resolved yet".to_owned(), |class| class.to_string())
 }
 
 pub(super) async fn shown(node: &Handles, service: &Registered) -> Result<ApiShown, Failed> {

@@ -12,7 +12,7 @@ use axum::{
 };
 use farthing_chain::{ChainKind, ChainSpec, Probed};
 use farthing_config::{
-    self as config, ChangedSettings, Loaded, Shown, Sources, UserSettings, keys::SettingKey,
+    self as config, ChangedSettings, EffectiveSetting, Loaded, Sources, UserSettings, keys::SettingKey,
 };
 use farthing_control::{
     endpoint::Settings,
@@ -63,7 +63,7 @@ impl RunningNode {
     }
 
     fn settings(&self) -> Vec<Setting> {
-        let setting = |Shown { name, value, origin }| Setting {
+        let setting = |EffectiveSetting { name, value, origin }| Setting {
             name: name.to_owned(),
             value: value.to_string(),
             origin,

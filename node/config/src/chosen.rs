@@ -13,7 +13,6 @@ const HEAD: &str = "# Written by the node when settings are changed in the conso
 const FIRST_HEAD: &str = "# The node's first start wrote this file once; your changes here stay.\n# `farthing config \
                           example` explains every setting.\n";
 
-/// The settings that were chosen so far.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct UserSettings(toml::Table);
 

@@ -78,7 +78,7 @@ fn without_key(url: &str) -> String {
 
 /// One effective setting, for `config show`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Shown {
+pub struct EffectiveSetting {
     pub name: &'static str,
     pub value: ShownValue,
     pub origin: Text<SettingOrigin>,
@@ -106,7 +106,7 @@ impl fmt::Display for ShownValue {
 
 impl Loaded {
     /// Every setting with its effective value and origin, in the order of the example file.
-    pub fn shown(&self) -> Vec<Shown> {
+    pub fn shown(&self) -> Vec<EffectiveSetting> {
         KEYS.iter()
             .map(|key| {
                 let setting = self.raw.settings.get(key.name);
@@ -120,7 +120,7 @@ impl Loaded {
                     None => ShownValue::Unset,
                 };
                 let origin = setting.map_or(SettingOrigin::Unset, |setting| setting.origin.clone());
-                Shown { name: key.name, value, origin: origin.into() }
+                EffectiveSetting { name: key.name, value, origin: origin.into() }
             })
             .collect()
     }

@@ -24,7 +24,7 @@ use self::raw::Raw;
 pub use self::{
     chain::public_chain_id,
     chosen::UserSettings,
-    example::{Shown, ShownValue, example},
+    example::{EffectiveSetting, ShownValue, example},
     gather::{NodeFolder, Sources},
     raw::{ConfigError, ConfigProblem},
     reload::ChangedSettings,

@@ -39,7 +39,6 @@ impl ConfigError {
         self.0.iter().any(|problem| problem.is_denied)
     }
 
-    /// Returns the step to take next.
     pub const fn next_step(&self) -> &'static str {
         "`farthing config example` explains every setting"
     }

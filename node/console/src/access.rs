@@ -80,7 +80,6 @@ pub enum AccessError {
 }
 
 impl AccessError {
-    /// Returns what to do next.
     pub fn next_step(&self) -> &'static str {
         match self {
             Self::Io { source, .. } => files::next_step(source),
@@ -257,9 +256,6 @@ impl Access {
 
     /// Takes the password that came with a request, which then may do what is dangerous. `has_key`: whether the
     /// session's key came, too; a cookie alone, which another program may hold, counts as its address.
-    ///
-    /// # Errors
-    /// As [`Access::log_in`].
     pub async fn confirm(
         &self,
         session: &Session,

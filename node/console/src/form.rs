@@ -48,16 +48,16 @@ enum Proof {
 }
 
 /// A form as it came, to be sent again with the password.
-struct Sent {
+struct SentForm {
     /// Path and query.
     address: String,
     pairs: Vec<(String, String)>,
     proof: Proof,
 }
 
-farthing_os::hidden!(Sent);
+farthing_os::hidden!(SentForm);
 
-impl Sent {
+impl SentForm {
     fn ask(&self, visit: &Visit, why: Why) -> Failure {
         let (address, pairs) = (self.address.clone(), self.pairs.clone());
         Failure::PasswordFirst(Box::new(PasswordFirst { theme: visit.theme, address, pairs, why }))
@@ -69,7 +69,7 @@ impl Sent {
 pub(super) struct HarmlessForm<T> {
     pub(super) visit: Visit,
     pub(super) fields: T,
-    sent: Sent,
+    sent: SentForm,
 }
 
 impl<T> HarmlessForm<T> {
@@ -96,7 +96,7 @@ pub(super) struct NoFields {}
 pub(super) struct Form<T> {
     pub(super) visit: Visit,
     pub(super) fields: T,
-    sent: Sent,
+    sent: SentForm,
 }
 
 impl<T> Form<T> {
@@ -113,9 +113,6 @@ impl<T> Form<T> {
     }
 
     /// The proof that the password came with this form, or lately with another of this session.
-    ///
-    /// # Errors
-    /// As [`Form::confirmed`].
     pub(super) fn reauthenticated(&self) -> Result<Reauthenticated, Failure> {
         match self.visit.session.reauthenticated(clock::now_secs()) {
             Some(lately) => Ok(lately),
@@ -151,7 +148,7 @@ impl<T: DeserializeOwned> FromRequest<ConsoleState> for Form<T> {
 }
 
 /// Reads who sent a form, what it proves, and a request with its own fields alone.
-async fn came(request: Request, panel: &ConsoleState) -> Result<(Visit, Sent, Request), Failure> {
+async fn came(request: Request, panel: &ConsoleState) -> Result<(Visit, SentForm, Request), Failure> {
     let (parts, body) = request.into_parts();
     let Some(session) = session_of(panel, &parts.headers) else {
         return Err(held(panel, &parts, body).await);
@@ -166,7 +163,7 @@ async fn came(request: Request, panel: &ConsoleState) -> Result<(Visit, Sent, Re
             _ => pairs.push((name.into_owned(), value.into_owned())),
         }
     }
-    let sent = Sent { address: visit.address.clone(), pairs, proof: Proof::Nothing };
+    let sent = SentForm { address: visit.address.clone(), pairs, proof: Proof::Nothing };
     let has_key = visit.session.has_key(&key);
     let proof = match (password.is_empty(), has_key) {
         (false, _) => match confirm(&visit, password, from(&parts), has_key).await {
@@ -177,7 +174,7 @@ async fn came(request: Request, panel: &ConsoleState) -> Result<(Visit, Sent, Re
         (true, false) => Proof::Nothing,
     };
     let own = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(&sent.pairs).finish();
-    Ok((visit, Sent { proof, ..sent }, Request::from_parts(parts, own.into())))
+    Ok((visit, SentForm { proof, ..sent }, Request::from_parts(parts, own.into())))
 }
 
 /// Holds a form of somebody whose log-in has ended. A stranger may send no more of it than to a log-in.

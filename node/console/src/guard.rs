@@ -26,7 +26,6 @@ pub(super) fn session_of(panel: &ConsoleState, headers: &HeaderMap) -> Option<Se
     panel.access().session(&Token::presented(cookie(headers, COOKIE)?))
 }
 
-/// The value of a cookie.
 pub(super) fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
     let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));

@@ -2,7 +2,7 @@
 //! another folder of templates and another of this file.
 
 use axum::response::Redirect;
-use farthing_control::types::{self, AlertKind, NodePart};
+use farthing_control::types::{self, AlertKind, NodePart, ProblemName};
 pub(super) use farthing_control::{capital, sentence};
 
 /// Something that keeps the node from doing all of its work.
@@ -70,7 +70,7 @@ pub(super) fn alert(alert: &types::Alert) -> Alert {
     };
     let cause = match alert.kind {
         AlertKind::NotReady => alert.cause.clone(),
-        _ => format!("{}; {}", alert.cause, alert.action),
+        _ => alert.line(),
     };
     Alert { title, cause: sentence(&cause), action, link }
 }
@@ -92,11 +92,11 @@ const fn not_ready(part: Option<NodePart>) -> (&'static str, &'static str, Optio
 
 /// Returns the page that does something about a refusal, by the name of its problem: the words of the link, and its address.
 pub(super) fn page_against(problem: &str) -> Option<(&'static str, &'static str)> {
-    match problem {
-        "over-limit" => Some(("See the limits", "/panel/finance/limits")),
-        "service-flagged" => Some(("See the limits", "/panel/finance/limits#flagged")),
-        "insufficient-funds" => Some(("Fund the wallet", "/panel/setup/fund")),
-        "chain-unreachable" => Some(("See the chain's settings", "/panel/settings/chain")),
+    match problem.parse::<ProblemName>().ok()? {
+        ProblemName::OverLimit => Some(("See the limits", "/panel/finance/limits")),
+        ProblemName::ServiceFlagged => Some(("See the limits", "/panel/finance/limits#flagged")),
+        ProblemName::InsufficientFunds => Some(("Fund the wallet", "/panel/setup/fund")),
+        ProblemName::ChainUnreachable => Some(("See the chain's settings", "/panel/settings/chain")),
         _ => None,
     }
 }

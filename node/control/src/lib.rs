@@ -155,9 +155,6 @@ impl ControlClient {
     }
 
     /// A document in JSON that no type describes.
-    ///
-    /// # Errors
-    /// As [`ControlClient::ask`].
     pub async fn ask_document<E>(&self, at: impl Into<Target<E>>) -> Result<serde_json::Value, ControlError>
     where
         E: Endpoint<Request = (), Response = Raw>,

@@ -27,9 +27,6 @@ impl Local {
     }
 
     /// The answer of an endpoint to bytes as they are.
-    ///
-    /// # Errors
-    /// As [`Local::ask`].
     pub async fn tell_bytes<E>(
         &self,
         at: impl Into<Target<E>>,
@@ -54,9 +51,6 @@ impl Local {
     }
 
     /// The answer as it comes, to be handed on piece by piece.
-    ///
-    /// # Errors
-    /// When the node refuses.
     pub async fn stream<E>(&self, at: impl Into<Target<E>>) -> Result<Response, ControlError>
     where
         E: Endpoint<Request = (), Response = Raw>,

@@ -73,7 +73,6 @@ impl Contact {
         self.0.key
     }
 
-    /// Returns its addresses.
     pub fn addresses(&self) -> &[Box<[u8]>] {
         &self.0.addresses
     }

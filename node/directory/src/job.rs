@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     Contact, Key,
-    lookup::{Lookup, Wanted},
+    lookup::{Lookup, LookupPurpose},
     placement::Placement,
     question::Question,
     records::VerifiedRecord,
@@ -49,7 +49,7 @@ impl<D> Job<D> {
     }
 
     pub(crate) const fn is_refresh(&self) -> bool {
-        matches!(&self.work, Work::Lookup(lookup, None) if matches!(lookup.wanted(), Wanted::Peers))
+        matches!(&self.work, Work::Lookup(lookup, None) if matches!(lookup.wanted(), LookupPurpose::Peers))
     }
 
     /// Asks the next question, if one is due.

@@ -35,7 +35,7 @@ pub(crate) const AFTER_FIRST: Duration = Duration::from_millis(500);
 
 /// The purpose of a look-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum LookupPurpose {
     Record,
     Peers,
 }
@@ -57,7 +57,7 @@ struct Line {
 
 /// A peer that was asked: at which addresses, and whether it answered.
 #[derive(Clone, Debug)]
-struct Tried {
+struct AskedPeer {
     contacts: Vec<Contact>,
     has_answered: bool,
 }
@@ -68,9 +68,9 @@ pub(crate) struct Lookup<D> {
     name: Name,
     target: Key,
     own: Key,
-    wanted: Wanted,
+    wanted: LookupPurpose,
     lines: Vec<Line>,
-    tried: HashMap<Key, Tried>,
+    tried: HashMap<Key, AskedPeer>,
     /// Peers that were named by each and failed.
     failed: HashMap<Key, usize>,
     answered: BTreeMap<Distance, Contact>,
@@ -87,7 +87,7 @@ impl<D> Lookup<D> {
     pub(crate) fn new(
         own: Key,
         name: Name,
-        wanted: Wanted,
+        wanted: LookupPurpose,
         begin: Vec<Contact>,
         known: Option<VerifiedRecord<D>>,
         ends_at: Duration,
@@ -117,7 +117,7 @@ impl<D> Lookup<D> {
         self.newest.as_ref()
     }
 
-    pub(crate) const fn wanted(&self) -> Wanted {
+    pub(crate) const fn wanted(&self) -> LookupPurpose {
         self.wanted
     }
 
@@ -146,12 +146,12 @@ impl<D> Lookup<D> {
             if !was_denied {
                 self.lines[line].asked.push(contact.clone());
             }
-            let tried = Tried { contacts: Vec::new(), has_answered: false };
+            let tried = AskedPeer { contacts: Vec::new(), has_answered: false };
             self.tried.entry(contact.key()).or_insert(tried).contacts.push(contact.clone());
             let name = self.name.clone();
             let request = match self.wanted {
-                Wanted::Record => Request::GetValue { name },
-                Wanted::Peers => Request::FindNode { name },
+                LookupPurpose::Record => Request::GetValue { name },
+                LookupPurpose::Peers => Request::FindNode { name },
             };
             return Some((contact, request, line, named_by));
         }
@@ -284,7 +284,7 @@ impl<D> Lookup<D> {
         let is_asked_out =
             self.tried.len() >= QUESTIONS_MAX || self.lines.iter().all(|line| line.candidates.is_empty());
         // A silent peer may still have the record; it is of no use as one of the nearest.
-        let waits = |question: &Question| self.wanted == Wanted::Record || now < question.slow_at;
+        let waits = |question: &Question| self.wanted == LookupPurpose::Record || now < question.slow_at;
         is_asked_out && !open.iter().any(waits)
     }
 
@@ -323,7 +323,7 @@ impl<D> Lookup<D> {
     }
 }
 
-fn may_be_tried(tried: &HashMap<Key, Tried>, contact: &Contact) -> bool {
+fn may_be_tried(tried: &HashMap<Key, AskedPeer>, contact: &Contact) -> bool {
     tried.get(&contact.key()).is_none_or(|tried| {
         !tried.has_answered
             && tried.contacts.len() < TRIES_MAX

@@ -13,7 +13,7 @@ use crate::{
     AskId, CommandId, Contact, Failure, Input, K, Key, Now, Outcome, Output, Token,
     dice::Dice,
     job::{Job, Work},
-    lookup::{LINES, Lookup, Wanted},
+    lookup::{LINES, Lookup, LookupPurpose},
     message::JobId,
     placement::Placement,
     question::Question,
@@ -176,14 +176,14 @@ impl<V: Verifier> Directory<V> {
         if let Some(known) = &known {
             self.outputs.push(Output::Found(id, known.clone()));
         }
-        let lookup = self.lookup(now, name, Wanted::Record, known);
+        let lookup = self.lookup(now, name, LookupPurpose::Record, known);
         self.begin(id, Work::Lookup(Box::new(lookup), None));
     }
 
     fn put(&mut self, now: Now, id: CommandId, record: VerifiedRecord<V::Document>) {
         // It may be held already; it goes out all the same.
         let _ = self.records.insert(record.clone(), self.own, now.unix_secs);
-        let lookup = self.lookup(now, record.filed().name.clone(), Wanted::Peers, None);
+        let lookup = self.lookup(now, record.filed().name.clone(), LookupPurpose::Peers, None);
         self.begin(id, Work::Lookup(Box::new(lookup), Some(record)));
     }
 
@@ -191,7 +191,7 @@ impl<V: Verifier> Directory<V> {
         &self,
         now: Now,
         name: Name,
-        wanted: Wanted,
+        wanted: LookupPurpose,
         known: Option<VerifiedRecord<V::Document>>,
     ) -> Lookup<V::Document> {
         let target = Key::of(&name);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     Contact, Failure, Key,
-    records::{Refused, Untrue, VerifiedRecord},
+    records::{RecordRefusal, Untrue, VerifiedRecord},
     wire::{Name, Request, Response},
 };
 
@@ -102,7 +102,6 @@ pub enum Output<D> {
     Found(CommandId, VerifiedRecord<D>),
     /// A command is over.
     Done {
-        /// The command.
         id: CommandId,
         /// Its end.
         outcome: Outcome,
@@ -111,12 +110,11 @@ pub enum Output<D> {
     },
     /// A record came from a peer, and was kept or not: its owner is there either way.
     Heard {
-        /// The record.
         record: VerifiedRecord<D>,
         /// The peer that gave it.
         source: Key,
         /// The reason that it is not kept, if it is not.
-        kept: Result<(), Refused>,
+        kept: Result<(), RecordRefusal>,
     },
     /// A peer gave something as a record that is none.
     Misbehaved(Key, Untrue),

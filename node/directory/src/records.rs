@@ -132,7 +132,7 @@ impl<D> fmt::Debug for VerifiedRecord<D> {
 
 /// The reason that a true record was not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum RecordRefusal {
     /// This one, or a later one, is held.
     #[error("sequence number {held} is held already")]
     NotNewer { held: u64 },
@@ -147,7 +147,7 @@ pub enum Refused {
     StoreFull,
 }
 
-struct Held<D> {
+struct HeldRecord<D> {
     record: VerifiedRecord<D>,
     source: Key,
 }
@@ -155,7 +155,7 @@ struct Held<D> {
 /// The records, each under its key.
 pub(crate) struct Records<D> {
     own: Key,
-    held: HashMap<Key, Held<D>>,
+    held: HashMap<Key, HeldRecord<D>>,
     by_distance: BTreeSet<(Distance, Key)>,
     by_source: HashMap<Key, usize>,
     records_max: usize,
@@ -187,15 +187,15 @@ impl<D> Records<D> {
         record: VerifiedRecord<D>,
         source: Key,
         now_secs: u64,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), RecordRefusal> {
         let key = record.key();
         let held = self.held.get(&key).map(|held| held.record.seq());
         if let Some(held) = held.filter(|held| *held >= record.seq()) {
-            return Err(Refused::NotNewer { held });
+            return Err(RecordRefusal::NotNewer { held });
         }
         let is_goodbye = held.is_some() && !record.is_of_the_future(now_secs);
         if !is_goodbye && !record.is_alive(now_secs) {
-            return Err(Refused::Time);
+            return Err(RecordRefusal::Time);
         }
         if held.is_none() {
             self.make_room(&record, source, now_secs)?;
@@ -203,11 +203,16 @@ impl<D> Records<D> {
         self.remove(key);
         self.by_distance.insert((self.own.distance(key), key));
         *self.by_source.entry(source).or_default() += 1;
-        self.held.insert(key, Held { record, source });
+        self.held.insert(key, HeldRecord { record, source });
         Ok(())
     }
 
-    fn make_room(&mut self, record: &VerifiedRecord<D>, source: Key, now_secs: u64) -> Result<(), Refused> {
+    fn make_room(
+        &mut self,
+        record: &VerifiedRecord<D>,
+        source: Key,
+        now_secs: u64,
+    ) -> Result<(), RecordRefusal> {
         let publisher = record.facts().publisher;
         let of_source = self.by_source.get(&source).copied().unwrap_or(0);
         // A node's own word about itself never counts against its share.
@@ -215,7 +220,7 @@ impl<D> Records<D> {
             && publisher != self.own
             && of_source >= self.per_source_max
         {
-            return Err(Refused::SourceFull);
+            return Err(RecordRefusal::SourceFull);
         }
         if self.held.len() >= self.records_max {
             self.remove_expired(now_secs);
@@ -231,14 +236,14 @@ impl<D> Records<D> {
                 self.remove(key);
                 Ok(())
             }
-            _ => Err(Refused::StoreFull),
+            _ => Err(RecordRefusal::StoreFull),
         }
     }
 
     /// Forgets what expired long enough ago that nothing older can be alive either.
     pub(crate) fn remove_expired(&mut self, now_secs: u64) {
         let is_over =
-            |held: &Held<D>| held.record.facts().issued_secs.saturating_add(GOODBYE_SECS) <= now_secs;
+            |held: &HeldRecord<D>| held.record.facts().issued_secs.saturating_add(GOODBYE_SECS) <= now_secs;
         let over: Vec<Key> =
             self.held.iter().filter(|(_, held)| is_over(held)).map(|(key, _)| *key).collect();
         over.into_iter().for_each(|key| self.remove(key));

@@ -68,7 +68,6 @@ pub(crate) fn name_of(n: u32) -> Name {
     [b"/record/".as_slice(), &n.to_be_bytes()].concat().into()
 }
 
-/// The record of peer `n`.
 pub(crate) fn record(n: u32, seq: u64, issued_secs: u64, lifetime_secs: u64) -> VerifiedRecord<()> {
     let expires_secs = issued_secs + lifetime_secs;
     let numbers = [n.into(), seq, issued_secs, expires_secs];

@@ -32,7 +32,7 @@ const AGAIN_MAX: u32 = 3;
 
 /// The way in which a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum SessionEnd {
     /// Both have what they could get; whether something was new here.
     Agreed { learned: bool },
     /// It ended early. When something was new all the same, as for a newcomer with much to learn, the rest is
@@ -146,16 +146,16 @@ impl Agenda {
     }
 
     /// A session of [`Self::next`] is over.
-    pub fn ended(&mut self, peer: Address, how: Ended, now: Instant) {
+    pub fn ended(&mut self, peer: Address, how: SessionEnd, now: Instant) {
         self.running.remove(&peer);
         match how {
-            Ended::Agreed { learned } => {
+            SessionEnd::Agreed { learned } => {
                 self.failures.remove(&peer);
                 if learned {
                     self.learned_from(peer, now);
                 }
             }
-            Ended::Broken { learned } => {
+            SessionEnd::Broken { learned } => {
                 let failures = self.failures.entry(peer).or_default();
                 *failures = if learned { 0 } else { *failures + 1 };
                 let pause = if learned { GATHER } else { AGAIN_AFTER };
@@ -234,7 +234,7 @@ mod tests {
     fn due(agenda: &mut Agenda, now: Instant) -> Vec<Address> {
         let mut due = Vec::new();
         while let Some(peer) = agenda.next(now) {
-            agenda.ended(peer, Ended::Agreed { learned: false }, now);
+            agenda.ended(peer, SessionEnd::Agreed { learned: false }, now);
             due.push(peer);
         }
         due.sort_unstable();
@@ -340,7 +340,7 @@ mod tests {
         assert_eq!(running.len(), RUNNING_MAX);
         agenda.published(now);
         for peer in &running[1..] {
-            agenda.ended(*peer, Ended::Agreed { learned: false }, now);
+            agenda.ended(*peer, SessionEnd::Agreed { learned: false }, now);
         }
         let later: Vec<_> = std::iter::from_fn(|| agenda.next(now + GATHER)).collect();
         assert!(!later.contains(&running[0]));
@@ -352,7 +352,7 @@ mod tests {
         let mut agenda = with_peers([sought(51)], now);
         for _ in 0..=AGAIN_MAX {
             assert_eq!(agenda.next(now), Some(peer(51)));
-            agenda.ended(peer(51), Ended::Broken { learned: false }, now);
+            agenda.ended(peer(51), SessionEnd::Broken { learned: false }, now);
             assert_eq!(agenda.next(now), None);
             now += AGAIN_AFTER;
         }
@@ -360,7 +360,7 @@ mod tests {
         now += 2 * REGULARLY;
         assert_eq!(agenda.next(now), Some(peer(51)), "and regularly, whatever happened");
         for _ in 0..=2 * AGAIN_MAX {
-            agenda.ended(peer(51), Ended::Broken { learned: true }, now);
+            agenda.ended(peer(51), SessionEnd::Broken { learned: true }, now);
             now += GATHER;
             assert_eq!(agenda.next(now), Some(peer(51)), "as long as it brings something");
         }

@@ -37,7 +37,6 @@ impl From<KnownError> for NotRead {
     }
 }
 
-/// The details that a listing pins.
 pub(super) const fn pin_of(listing: &Listing) -> Pin {
     Pin { hash: listing.details_hash, bytes: listing.details_bytes }
 }

@@ -111,7 +111,6 @@ impl Writer {
 pub struct WritingFailed;
 
 impl WritingFailed {
-    /// Returns the step to take next.
     #[must_use]
     pub const fn next_step(self) -> &'static str {
         "Read the node's log, and please report the problem."

@@ -60,7 +60,6 @@ impl CatalogError {
         }
     }
 
-    /// Returns the step to take next.
     pub const fn next_step(&self) -> &'static str {
         match self {
             Self::Unknown(_) => "Search for it with `farthing catalog search WORDS`.",

@@ -17,7 +17,6 @@ use farthing_catalog::{Hit, State};
 use farthing_protocol::{Address, Listing};
 use lru::LruCache;
 
-/// Index nodes that one search asks.
 const ASKED: usize = 3;
 /// One search in so many asks a stranger, beside so many others that it is waited for.
 const EXPLORES_EVERY: u64 = 8;
@@ -38,7 +37,7 @@ pub(super) struct Candidate {
 
 /// The last answer of a node that could be judged, beside what this node holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
+enum IndexAnswer {
     /// Half of it, or more.
     Enough,
     /// Less, and the answer was not cut off.
@@ -47,7 +46,7 @@ enum Told {
 
 /// The answers of index nodes, as far as they could be judged.
 #[derive(Debug)]
-pub(super) struct IndexAnswers(LruCache<Address, Told>);
+pub(super) struct IndexAnswers(LruCache<Address, IndexAnswer>);
 
 impl IndexAnswers {
     pub(super) fn new() -> Self {
@@ -56,16 +55,16 @@ impl IndexAnswers {
 
     /// The nodes that told enough.
     pub(super) fn proven(&self) -> Vec<Address> {
-        self.0.iter().filter(|(_, told)| **told == Told::Enough).map(|(wallet, _)| *wallet).collect()
+        self.0.iter().filter(|(_, told)| **told == IndexAnswer::Enough).map(|(wallet, _)| *wallet).collect()
     }
 
     /// Notes an answer that named `named` of `expected` listings. One that `is_cut` may have no room for the others.
     pub(super) fn note(&mut self, wallet: Address, expected: usize, named: usize, is_cut: bool) {
         let told = match named.saturating_mul(2) >= expected {
             _ if expected == 0 => return,
-            true => Told::Enough,
+            true => IndexAnswer::Enough,
             false if is_cut => return,
-            false => Told::TooLittle,
+            false => IndexAnswer::TooLittle,
         };
         self.0.put(wallet, told);
     }
@@ -100,18 +99,18 @@ impl IndexAnswers {
     /// Smaller is better.
     fn rank(&self, candidate: &Candidate) -> u8 {
         match (self.0.peek(&candidate.wallet), candidate.is_connected) {
-            (Some(Told::Enough), true) => 0,
-            (Some(Told::Enough), false) => 1,
+            (Some(IndexAnswer::Enough), true) => 0,
+            (Some(IndexAnswer::Enough), false) => 1,
             (None, true) => 2,
             (None, false) => 3,
-            (Some(Told::TooLittle), true) => 4,
-            (Some(Told::TooLittle), false) => 5,
+            (Some(IndexAnswer::TooLittle), true) => 4,
+            (Some(IndexAnswer::TooLittle), false) => 5,
         }
     }
 
     /// Returns whether a dial of it would go where nobody who proved anything said.
     fn is_stranger(&self, candidate: &Candidate) -> bool {
-        !candidate.is_connected && self.0.peek(&candidate.wallet) != Some(&Told::Enough)
+        !candidate.is_connected && self.0.peek(&candidate.wallet) != Some(&IndexAnswer::Enough)
     }
 }
 

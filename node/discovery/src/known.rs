@@ -7,7 +7,7 @@ use farthing_bridge::{
     Api, ApiError, PlanError as BridgeError, Request, RouteError,
     api::Call,
     description::{Content, Operation},
-    document::{self, Bounds, DocumentError, Opened, Unpacked},
+    document::{self, Bounds, DescriptionText, DocumentError, Unpacked},
     headers::codings,
     media::{essence, is_json},
 };
@@ -43,7 +43,7 @@ pub struct KnownService {
 pub struct UnreadService {
     listing: Verified<Listing>,
     details: Details,
-    opened: Opened,
+    opened: DescriptionText,
 }
 
 /// The reason that a service cannot be used.

@@ -56,9 +56,6 @@ impl Catalog {
     }
 
     /// The same for what was bought before the start.
-    ///
-    /// # Errors
-    /// [`LedgerError`] when the ledger cannot be read.
     pub fn completed_before(&self, ledger: &Ledger) -> Result<(), LedgerError> {
         let mut calls: HashMap<ServiceId, u32> = HashMap::new();
         let bought =

@@ -25,7 +25,7 @@ use tokio::{sync::mpsc, task::JoinSet, time::Instant};
 
 use super::{
     Catalog, News,
-    agenda::{Agenda, Ended, Neighbour},
+    agenda::{Agenda, Neighbour, SessionEnd},
 };
 
 /// The time between two looks at the connections.
@@ -150,7 +150,7 @@ impl Catalog {
     }
 
     /// One session that this node opens.
-    async fn begin(&self, peer: Address) -> Ended {
+    async fn begin(&self, peer: Address) -> SessionEnd {
         let mut stored = 0;
         let compared = self.compare(peer, &mut stored).await;
         let learned = stored > 0;
@@ -161,12 +161,12 @@ impl Catalog {
             Ok(summary) => {
                 self.count_comparison(summary.stored > 0);
                 tracing::debug!(%peer, ?summary, "catalogs compared");
-                Ended::Agreed { learned }
+                SessionEnd::Agreed { learned }
             }
             Err(error) => {
                 tracing::debug!(%peer, %error, "a session ended early");
                 self.hold_against(peer, &error);
-                Ended::Broken { learned }
+                SessionEnd::Broken { learned }
             }
         }
     }
@@ -192,11 +192,8 @@ impl Catalog {
     ) -> Result<store::Summary, CatalogSessionError> {
         let mut stream = self.0.network.sync(peer).await?;
         let neighbour = store::Neighbour { wallet: peer, range: stream.range() };
-        let now_secs = clock::now_secs();
-        let (mut session, mut message) = match stream.knows_shards() {
-            true => self.0.store.initiator_of_shards(neighbour, now_secs).await?,
-            false => self.0.store.initiator(neighbour, now_secs).await?,
-        };
+        let beginning = self.0.store.initiator(neighbour, stream.knows_shards(), clock::now_secs());
+        let (mut session, mut message) = beginning.await?;
         loop {
             stream.send(wire::encode(&message).into()).await?;
             let answer = receive(&mut stream).await?.ok_or(CatalogSessionError::Silent)?;

@@ -23,9 +23,6 @@ impl Catalog {
     }
 
     /// The newest version that this node has, to look at: no call is planned with it.
-    ///
-    /// # Errors
-    /// As [`Catalog::service`].
     pub async fn newest(&self, id: ServiceId, asker: &Asker) -> Result<Arc<KnownService>, CatalogError> {
         let known = self.service(id, asker).await?;
         let Some(newer) = self.newer(&known, asker).await else { return Ok(known) };

@@ -8,7 +8,6 @@ use farthing_protocol::{Hash, Listing, ServiceId, Signed};
 
 use super::KnownService;
 
-/// One service of this node's owner.
 pub trait OwnService: Send + Sync {
     fn known(&self) -> &KnownService;
 
@@ -24,8 +23,5 @@ pub trait OwnServices: fmt::Debug + Send + Sync {
     fn blob(&self, hash: &Hash) -> Option<Vec<u8>>;
 
     /// Their listings, and the last ones of retired services.
-    ///
-    /// # Errors
-    /// [`LedgerError`] when they cannot be read.
     fn listings(&self) -> Result<Vec<Signed<Listing>>, LedgerError>;
 }

@@ -23,7 +23,6 @@ pub struct Documents {
     catalog: Catalog,
 }
 
-/// A document that was written.
 #[derive(Debug)]
 pub(super) struct WrittenDocument {
     content_type: &'static str,

@@ -173,7 +173,6 @@ async fn carry_out(
 }
 
 impl Gateway {
-    /// The gateway of a running node.
     pub fn of(node: &Handles) -> Self {
         let documents = node.budget.part(node.budget.bytes_max() / DOCUMENTS_PART);
         let gateway = &node.config.gateway;

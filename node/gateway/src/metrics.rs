@@ -60,7 +60,6 @@ fn written(node: &Readiness) -> String {
     text
 }
 
-/// A gauge with one value.
 fn one<N: EncodeGaugeValue>(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,

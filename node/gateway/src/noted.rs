@@ -60,7 +60,7 @@ impl Gateway {
     pub(super) fn note(&self, asked: AskedCall, problem: &Problem) {
         self.refused.note(RefusedCall {
             call_id: problem.call_id.or(asked.call.call_id),
-            code: problem.name.to_owned(),
+            code: problem.name.to_string(),
             status: Some(problem.status.as_u16()),
             detail: problem.detail.clone(),
             next: problem.next.to_owned(),

@@ -7,7 +7,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use farthing_control::types::{HEADER_CALL_ID, HEADER_CHARGED};
+use farthing_control::types::{HEADER_CALL_ID, HEADER_CHARGED, ProblemName as Name};
 use farthing_discovery::{CatalogError, PlanError};
 use farthing_node::consumer::{BuyError, Unanswered};
 use farthing_protocol::{CallId, Usdc};
@@ -47,8 +47,7 @@ pub enum ChargeStatus {
 #[derive(Clone, Debug)]
 pub struct Problem {
     pub status: StatusCode,
-    /// The last part of the problem's type.
-    pub name: &'static str,
+    pub name: Name,
     pub title: &'static str,
     pub detail: String,
     /// The next step for the caller.
@@ -61,7 +60,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    fn new(status: StatusCode, name: &'static str, title: &'static str, next: &'static str) -> Self {
+    fn new(status: StatusCode, name: Name, title: &'static str, next: &'static str) -> Self {
         Self {
             status,
             name,
@@ -114,7 +113,7 @@ impl Problem {
     pub fn unauthorized(detail: impl Into<String>) -> Self {
         Self::new(
             StatusCode::UNAUTHORIZED,
-            "unauthorized",
+            Name::Unauthorized,
             "Missing or wrong consumer secret",
             "`farthing secret show` prints the secret; send it as `Authorization: Bearer <CONSUMER_SECRET>`.",
         )
@@ -125,7 +124,7 @@ impl Problem {
     pub fn malformed(detail: impl Into<String>) -> Self {
         Self::new(
             StatusCode::BAD_REQUEST,
-            "malformed",
+            Name::Malformed,
             "The request is not valid",
             "Correct the named field and send the call again.",
         )
@@ -135,7 +134,7 @@ impl Problem {
     pub fn too_large(detail: impl Into<String>) -> Self {
         Self::new(
             StatusCode::PAYLOAD_TOO_LARGE,
-            "too-large",
+            Name::TooLarge,
             "The call is too large",
             "Send less, or ask the owner for an operation that takes a reference.",
         )
@@ -145,7 +144,7 @@ impl Problem {
     pub fn no_such_route(detail: impl Into<String>) -> Self {
         Self::new(
             StatusCode::NOT_FOUND,
-            "no-such-route",
+            Name::NoSuchRoute,
             "This port has no such address",
             "Calls go to `POST /internal/call`; the port's description is at `/openapi.json`.",
         )
@@ -155,7 +154,7 @@ impl Problem {
     pub fn unknown_host() -> Self {
         Self::new(
             StatusCode::MISDIRECTED_REQUEST,
-            "unknown-host",
+            Name::UnknownHost,
             "This node does not have this name",
             "Call `localhost` or an IP address, or add the name to `gateway.hosts`.",
         )
@@ -165,7 +164,7 @@ impl Problem {
     pub fn origin_refused() -> Self {
         Self::new(
             StatusCode::FORBIDDEN,
-            "origin-refused",
+            Name::OriginRefused,
             "Web pages cannot call this port",
             "Call from a script or a server. A web page can ask its own server to make the call.",
         )
@@ -181,7 +180,7 @@ impl Problem {
             ChargeStatus::Undecided => Value::Null,
         };
         let mut document = json!({
-            "type": format!("urn:farthing:problem:{}", self.name),
+            "type": self.name.kind(),
             "title": self.title,
             "status": self.status.as_u16(),
             "detail": self.detail,
@@ -237,126 +236,128 @@ impl From<&BuyError> for Problem {
     fn from(error: &BuyError) -> Self {
         let (status, name, title) = match error {
             BuyError::Service(CatalogError::Unknown(_) | CatalogError::NotKept { .. }) => {
-                (NOT_FOUND, "unknown-service", "No node knows this service")
+                (NOT_FOUND, Name::UnknownService, "No node knows this service")
             }
             BuyError::Service(CatalogError::Retired { .. }) => {
-                (StatusCode::GONE, "service-retired", "The owner has retired this service")
+                (StatusCode::GONE, Name::ServiceRetired, "The owner has retired this service")
             }
             BuyError::Service(CatalogError::DetailsUnavailable { .. }) => {
-                (BAD_GATEWAY, "owner-unreachable", "The details of the service are not available")
+                (BAD_GATEWAY, Name::OwnerUnreachable, "The details of the service are not available")
             }
             BuyError::OwnerUnreachable(_) => {
-                (BAD_GATEWAY, "owner-unreachable", "The owner cannot be reached")
+                (BAD_GATEWAY, Name::OwnerUnreachable, "The owner cannot be reached")
             }
             BuyError::BooksUnseen(_) => (
                 BAD_GATEWAY,
-                "owner-unreachable",
+                Name::OwnerUnreachable,
                 "The owner's ledger does not agree with yours, or the owner does \
                                                     not show it",
             ),
             BuyError::Service(CatalogError::NoMemory(_)) => {
-                (UNAVAILABLE, "no-room", "This node holds too much")
+                (UNAVAILABLE, Name::NoRoom, "This node holds too much")
             }
             BuyError::NotScoped { .. } => {
-                (StatusCode::FORBIDDEN, "secret-not-scoped", "The secret does not allow this service")
+                (StatusCode::FORBIDDEN, Name::SecretNotScoped, "The secret does not allow this service")
             }
             BuyError::Plan(PlanError::UnknownPath(_)) => {
-                (NOT_FOUND, "unknown-path", "The service has no such path")
+                (NOT_FOUND, Name::UnknownPath, "The service has no such path")
             }
             BuyError::Plan(PlanError::MethodNotAllowed(_)) => {
-                (NO_METHOD, "method-not-allowed", "The path has no such method")
+                (NO_METHOD, Name::MethodNotAllowed, "The path has no such method")
             }
             BuyError::Plan(PlanError::BadParameter(_)) => {
-                (BAD_REQUEST, "bad-parameter", "A parameter is missing, unknown or malformed")
+                (BAD_REQUEST, Name::BadParameter, "A parameter is missing, unknown or malformed")
             }
-            BuyError::OutOfBounds(_) => (TOO_LARGE, "too-large", "The call is too large"),
+            BuyError::OutOfBounds(_) => (TOO_LARGE, Name::TooLarge, "The call is too large"),
             BuyError::AboveMaxPrice { .. } => {
-                (PAYMENT, "price-above-cap", "The price is above the caller's limit")
+                (PAYMENT, Name::PriceAboveCap, "The price is above the caller's limit")
             }
-            BuyError::OverLimit(_) => (PAYMENT, "over-limit", "A spending limit of this node is reached"),
+            BuyError::OverLimit(_) => (PAYMENT, Name::OverLimit, "A spending limit of this node is reached"),
             BuyError::NoCommonScheme { .. } => {
-                (PAYMENT, "no-common-scheme", "The owner accepts no way of payment that this node has")
+                (PAYMENT, Name::NoCommonScheme, "The owner accepts no way of payment that this node has")
             }
             BuyError::TermsRefused(_) => (
                 PAYMENT,
-                "terms-refused",
+                Name::TermsRefused,
                 "The owner asks for a larger or longer deposit than this node allows",
             ),
             BuyError::Flagged { .. } => {
-                (PAYMENT, "service-flagged", "The service is flagged and your rule stops calls to it")
+                (PAYMENT, Name::ServiceFlagged, "The service is flagged and your rule stops calls to it")
             }
             BuyError::TooMuchUndecided(_) => {
-                (UNAVAILABLE, "calls-undecided", "The owner has not reported how earlier calls ended")
+                (UNAVAILABLE, Name::CallsUndecided, "The owner has not reported how earlier calls ended")
             }
-            BuyError::Unfunded { .. } => (PAYMENT, "insufficient-funds", "The wallet has not enough funds"),
-            BuyError::ChannelLow { .. } => (PAYMENT, "channel-low", "The channel's deposit is used up"),
+            BuyError::Unfunded { .. } => {
+                (PAYMENT, Name::InsufficientFunds, "The wallet has not enough funds")
+            }
+            BuyError::ChannelLow { .. } => (PAYMENT, Name::ChannelLow, "The channel's deposit is used up"),
             BuyError::ChannelClosing | BuyError::CloseAwaited { .. } => {
-                (UNAVAILABLE, "channel-closing", "The channel with this owner is being closed")
+                (UNAVAILABLE, Name::ChannelClosing, "The channel with this owner is being closed")
             }
             BuyError::DelayTooShort { .. } => (
                 PAYMENT,
-                "channel-delay-too-short",
+                Name::ChannelDelayTooShort,
                 "The channel can be withdrawn sooner than the owner allows",
             ),
             BuyError::OwnerDistrusted => {
-                (BAD_GATEWAY, "owner-distrusted", "The owner's ledger contradicts its receipts")
+                (BAD_GATEWAY, Name::OwnerDistrusted, "The owner's ledger contradicts its receipts")
             }
             BuyError::ChainNotReady(_) | BuyError::ChainUnreachable(_) => {
-                (UNAVAILABLE, "chain-unreachable", "The chain cannot be reached")
+                (UNAVAILABLE, Name::ChainUnreachable, "The chain cannot be reached")
             }
             BuyError::TimeUp(_) => {
-                (UNAVAILABLE, "channel-not-funded", "The payment channel was not ready in time")
+                (UNAVAILABLE, Name::ChannelNotFunded, "The payment channel was not ready in time")
             }
             BuyError::OpenFailed(_) | BuyError::Unsigned(_) => {
-                (UNAVAILABLE, "channel-not-funded", "The payment channel could not be opened")
+                (UNAVAILABLE, Name::ChannelNotFunded, "The payment channel could not be opened")
             }
             BuyError::Ledger(error) if !error.is_failure() => {
-                (UNAVAILABLE, "ledger-closed", "The node's ledger refuses the promise")
+                (UNAVAILABLE, Name::LedgerClosed, "The node's ledger refuses the promise")
             }
             BuyError::Ledger(_) | BuyError::Service(CatalogError::Store(_)) => {
-                (UNAVAILABLE, "ledger-closed", "The node cannot store the promise")
+                (UNAVAILABLE, Name::LedgerClosed, "The node cannot store the promise")
             }
             BuyError::Unread(_) => {
-                (UNAVAILABLE, "ledger-closed", "The node cannot read its record of the call")
+                (UNAVAILABLE, Name::LedgerClosed, "The node cannot read its record of the call")
             }
             BuyError::NotStored(error) if error.is_failure() => {
-                (UNAVAILABLE, "ledger-closed", "The node cannot store its promise")
+                (UNAVAILABLE, Name::LedgerClosed, "The node cannot store its promise")
             }
-            BuyError::SpendingStopped(_) => (UNAVAILABLE, "spending-stopped", "Spending is stopped"),
+            BuyError::SpendingStopped(_) => (UNAVAILABLE, Name::SpendingStopped, "Spending is stopped"),
             BuyError::Failed | BuyError::Service(CatalogError::NotRead(_)) => {
-                (StatusCode::INTERNAL_SERVER_ERROR, "internal", "The node failed")
+                (StatusCode::INTERNAL_SERVER_ERROR, Name::Internal, "The node failed")
             }
-            BuyError::ShuttingDown => (UNAVAILABLE, "shutting-down", "The node is shutting down"),
+            BuyError::ShuttingDown => (UNAVAILABLE, Name::ShuttingDown, "The node is shutting down"),
             BuyError::PriceChanged { .. } | BuyError::DeclinedCharged { .. } => {
-                (CONFLICT, "price-changed", "The price has changed")
+                (CONFLICT, Name::PriceChanged, "The price has changed")
             }
             BuyError::CallIdConflict => {
-                (CONFLICT, "call-id-conflict", "This call id was used for another call")
+                (CONFLICT, Name::CallIdConflict, "This call id was used for another call")
             }
             BuyError::Busy(_) | BuyError::ShareUsed { .. } => {
-                (BUSY, "owner-busy", "Too many calls are under way")
+                (BUSY, Name::OwnerBusy, "Too many calls are under way")
             }
             BuyError::Refused(refusal) => refused(refusal.code),
             BuyError::UpstreamFailed { why: Unanswered::TimedOut, .. } => {
-                (StatusCode::GATEWAY_TIMEOUT, "upstream-timeout", "The service took too long")
+                (StatusCode::GATEWAY_TIMEOUT, Name::UpstreamTimeout, "The service took too long")
             }
             BuyError::UpstreamFailed { why: Unanswered::Oversize, .. } => {
-                (BAD_GATEWAY, "answer-too-large", "The service's answer is too large")
+                (BAD_GATEWAY, Name::AnswerTooLarge, "The service's answer is too large")
             }
             BuyError::UpstreamFailed { .. } => {
-                (BAD_GATEWAY, "upstream-failed", "The service behind the owner's node failed")
+                (BAD_GATEWAY, Name::UpstreamFailed, "The service behind the owner's node failed")
             }
             BuyError::BadAnswer { .. } => {
-                (BAD_GATEWAY, "bad-answer", "The owner's answer does not match its receipt")
+                (BAD_GATEWAY, Name::BadAnswer, "The owner's answer does not match its receipt")
             }
             BuyError::BodyGone { .. } => {
-                (CONFLICT, "answer-no-longer-kept", "The call is done and its answer is no longer kept")
+                (CONFLICT, Name::AnswerNoLongerKept, "The call is done and its answer is no longer kept")
             }
             BuyError::NotRepeated { .. } => {
-                (UNAVAILABLE, "answer-not-repeated", "The call is done and its answer is not available now")
+                (UNAVAILABLE, Name::AnswerNotRepeated, "The call is done and its answer is not available now")
             }
             BuyError::Undecided(_) | BuyError::NotStored(_) => {
-                (StatusCode::GATEWAY_TIMEOUT, "undecided", "It is not known yet how the call ended")
+                (StatusCode::GATEWAY_TIMEOUT, Name::Undecided, "It is not known yet how the call ended")
             }
         };
         let problem = Self::new(status, name, title, error.next_step()).detailed(error.to_string());

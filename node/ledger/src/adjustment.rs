@@ -80,9 +80,6 @@ impl Adjustment {
 
 impl Ledger {
     /// Adjustments, of both sides.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn adjustments_in(
         &self,
         window: &Window,
@@ -97,9 +94,6 @@ impl Ledger {
     }
 
     /// Sums what adjustments of one side count with a wallet on the other.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn adjusted_with(&self, side: Side, peer: Address) -> Result<Usdc> {
         self.read(|tx| {
             let mut sum = Usdc::ZERO;
@@ -114,9 +108,6 @@ impl Ledger {
     }
 
     /// Notes that this ledger takes the place of another one.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub async fn mark_restored(&self, time_secs: u64) -> Result<()> {
         self.write(move |tx| {
             tx.open_table(META)?.insert(RESTORED_SECS, time_secs)?;
@@ -126,18 +117,12 @@ impl Ledger {
     }
 
     /// Returns when this ledger took the place of another one, in seconds since the Unix epoch.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn restored_secs(&self) -> Result<Option<u64>> {
         self.read(|tx| Ok(tx.open_table(META)?.get(RESTORED_SECS)?.map(|secs| secs.value())))
     }
 
     /// Returns the reason that this ledger may lack calls on a channel that it pays on: nothing was promised on it
     /// since the ledger came from a backup, it refused promises, or there was a crash.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn why_calls_are_missing(&self, id: ChannelId) -> Result<Cause> {
         self.read(|tx| {
             let row = payer::channel_in(&tx.open_table(PAYER_CHANNELS)?, id)?;

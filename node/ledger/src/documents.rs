@@ -68,9 +68,6 @@ impl Ledger {
     }
 
     /// Stores and deletes several documents together: all or none.
-    ///
-    /// # Errors
-    /// As [`Ledger::put`].
     pub async fn put_many(&self, documents: Vec<Document>) -> Result<()> {
         for document in &documents {
             within("the document's key", document.key.len(), DOCUMENT_KEY_BYTES_MAX)?;
@@ -82,26 +79,16 @@ impl Ledger {
     }
 
     /// Deletes a document durably; deleting what is not there is fine.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub async fn delete(&self, namespace: Namespace, key: impl Into<Bytes>) -> Result<()> {
         self.put_many(vec![Document { namespace, key: key.into(), value: None }]).await
     }
 
-    /// A document.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn get(&self, namespace: Namespace, key: &[u8]) -> Result<Option<Bytes>> {
         let value = self.snapshot().documents()?.get((namespace as u8, key))?;
         Ok(value.map(|value| Bytes::copy_from_slice(value.value())))
     }
 
     /// Every document of a namespace, in the order of keys.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn list(&self, namespace: Namespace) -> Result<Vec<(Bytes, Bytes)>> {
         self.read(|tx| {
             let mut documents = Vec::new();

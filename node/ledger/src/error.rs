@@ -66,7 +66,6 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// Returns the step to take next, where there is one.
     pub const fn next_step(&self) -> Option<&'static str> {
         Some(match self {
             Self::Missing { .. } => {
@@ -172,7 +171,6 @@ impl LedgerError {
         matches!(self, Self::Closed(_) | Self::Storage(_) | Self::Damaged { .. })
     }
 
-    /// Returns the step to take next.
     pub const fn next_step(&self) -> &'static str {
         match self {
             Self::Closed(_) | Self::Storage(_) => {

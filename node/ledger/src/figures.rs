@@ -44,9 +44,6 @@ type Bytes = &'static [u8];
 impl Ledger {
     /// Reads the figures of the services that are wanted: by hour, and by day where hours are kept no longer. Each is told
     /// with the second at which its hour or day begins, which is not before `from_secs`; they come in no particular order.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn call_figures(
         &self,
         from_secs: u64,
@@ -69,7 +66,6 @@ impl Ledger {
     }
 }
 
-/// Counts the end of a call.
 pub(crate) fn count(tx: &WriteTransaction, ended: &Ended) -> Result<()> {
     let hour = hour_of(ended);
     let mut hours = tx.open_table(SERVICE_HOURS)?;

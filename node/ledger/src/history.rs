@@ -146,9 +146,6 @@ impl Transaction {
 
 impl Ledger {
     /// Ended purchases by the time of their promise.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn purchases_in(
         &self,
         window: &Window,
@@ -165,9 +162,6 @@ impl Ledger {
     }
 
     /// Finished calls that were served, without bodies.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn calls_in(
         &self,
         window: &Window,
@@ -189,9 +183,6 @@ impl Ledger {
 
     /// Calls of one payer behind the id `after`, in the order of ids and without bodies: those that `keep` makes
     /// something of, at most `limit` of `scan_max` rows. The id is the last one looked at, when there are more.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn calls_of<T>(
         &self,
         payer: Address,
@@ -221,9 +212,6 @@ impl Ledger {
     }
 
     /// Ended purchases from `owner` behind the id `after` and up to `until`, in the order of ids.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn purchases_from(
         &self,
         owner: Address,
@@ -250,9 +238,6 @@ impl Ledger {
     }
 
     /// Transactions of this wallet.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn transactions_in(
         &self,
         window: &Window,
@@ -268,9 +253,6 @@ impl Ledger {
 
     /// Notes a transaction, also in the claim that it was sent for, by a channel that it claims on; one that is noted already
     /// stays as it is.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub async fn note_transaction(
         &self,
         transaction: Transaction,
@@ -292,9 +274,6 @@ impl Ledger {
 
     /// Replaces what is noted of a transaction. Where no block has it any more, or one has it again, so does the claim that it
     /// was sent for.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub async fn correct_transaction(&self, transaction: Transaction) -> Result<()> {
         self.write(move |tx| {
             let mut table = tx.open_table(TRANSACTIONS)?;
@@ -310,9 +289,6 @@ impl Ledger {
     }
 
     /// Returns the figures of the days from `first` to `last`, the earliest first; days without calls are left out.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn day_figures(&self, first: u32, last: u32) -> Result<Vec<(u32, DayFigures)>> {
         self.read(|tx| {
             let table = tx.open_table(DAY_FIGURES)?;
@@ -364,7 +340,6 @@ pub(crate) fn scan<const N: usize, V: redb::Value + 'static, T>(
     Ok(stretch)
 }
 
-/// Counts a call that was bought.
 pub(crate) fn count_bought(tx: &WriteTransaction, promised_secs: u64, receipt: &Receipt) -> Result<()> {
     if !Outcome::from_code(receipt.outcome).is_some_and(Outcome::is_the_services_answer) {
         return Ok(());
@@ -375,7 +350,6 @@ pub(crate) fn count_bought(tx: &WriteTransaction, promised_secs: u64, receipt: &
     })
 }
 
-/// Counts a call that was served.
 pub(crate) fn count_served(tx: &WriteTransaction, call: &payee::Call) -> Result<()> {
     if !call.outcome.is_the_services_answer() {
         return Ok(());

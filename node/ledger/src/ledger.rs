@@ -22,9 +22,6 @@ impl Ledger {
 
     /// Takes no more promises, and notes that every one of them is stored: the next start knows that none is lacking. The
     /// last handle notes it when it goes, too.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub async fn end_promises(&self) -> Result<()> {
         self.queue.end_promises().await
     }

@@ -103,9 +103,6 @@ impl Ledger {
     }
 
     /// Returns the record of a call, with its body while that is kept.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn served(&self, payer: Address, call_id: CallId) -> Result<Option<ServedRow>> {
         let (snapshot, key) = (self.snapshot(), call_key(payer, call_id));
         let Some(row) = tables::get::<_, StoredCall>(snapshot.calls()?, "calls", &key)? else {
@@ -116,9 +113,6 @@ impl Ledger {
     }
 
     /// Returns the record of a call without looking at its body, for whoever may not take time.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn served_head(&self, payer: Address, call_id: CallId) -> Result<Option<ServedRow>> {
         let (snapshot, key) = (self.snapshot(), call_key(payer, call_id));
         let row = tables::get::<_, StoredCall>(snapshot.calls()?, "calls", &key)?;
@@ -126,18 +120,12 @@ impl Ledger {
     }
 
     /// Returns the body of a recorded call, while it is kept.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn served_body(&self, row: &CallRow) -> Result<Option<Bytes>> {
         let key = call_key(row.payer, row.call.call_id);
         self.read(|tx| body_in(tx, row.call.time_secs, &key))
     }
 
     /// Finished calls, newest first, without bodies.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn served_calls(&self, limit: usize) -> Result<Vec<CallRow>> {
         self.read(|tx| newest_calls(tx, limit))
     }

@@ -103,9 +103,6 @@ impl Ledger {
 
     /// Returns whether a channel counts as charged what the chain alone shows: the owner is asked to prove it before
     /// anything more is promised.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn is_carried(&self, id: ChannelId) -> Result<bool> {
         let known = self.read(|tx| channel_in(&tx.open_table(PAYER_CHANNELS)?, id))?;
         Ok(known.is_some_and(|row| row.carried.is_some()))
@@ -128,10 +125,6 @@ impl Ledger {
         self.write(move |tx| Ok(update_channel(tx, id, None, Cause::Earlier, resume)?.row)).await
     }
 
-    /// Every channel this node pays on.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn payer_channels(&self) -> Result<Vec<PayerChannelRow>> {
         self.read(all_channels)
     }
@@ -139,9 +132,6 @@ impl Ledger {
     /// The owner's receipt with the highest total on a channel, for an owner that counts less, and what is acknowledged
     /// here of that total: it may count calls whose end is not known here. `None` before the first one, and for channels of
     /// ledgers of before until the next one.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn newest_receipt(&self, id: ChannelId) -> Result<Option<(Receipt, Signature, Usdc)>> {
         self.read(|tx| {
             let row = channel_in(&tx.open_table(PAYER_CHANNELS)?, id)?;
@@ -195,9 +185,6 @@ impl Ledger {
     /// Closes a promise with the receipt of an earlier promise for the same call, which is not in this ledger. What it
     /// charged is counted in an adjustment, and is taken out of that: the call explains it now. Gives what no longer
     /// counts for each day; what no adjustment counted of the charge was booked like any other.
-    ///
-    /// # Errors
-    /// As [`Ledger::acknowledge`].
     pub async fn acknowledge_found(
         &self,
         call_id: CallId,
@@ -243,9 +230,6 @@ impl Ledger {
 
     /// Calls on a channel that were released in doubt, newest first, among the newest 40,000 purchases: those of an hour
     /// at eleven calls a second.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn released_in_doubt(&self, channel: ChannelId) -> Result<Vec<Purchase>> {
         let is_in_doubt = |purchase: &Purchase| {
             purchase.channel == channel
@@ -255,9 +239,6 @@ impl Ledger {
     }
 
     /// Promises whose end is not known, in no particular order.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn unresolved(&self) -> Result<Vec<Promise>> {
         self.read(|tx| {
             let table = tx.open_table(PROMISES)?;
@@ -270,10 +251,6 @@ impl Ledger {
         })
     }
 
-    /// The open promise of a call.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn promise_of(&self, call_id: CallId) -> Result<Option<Promise>> {
         let promise =
             tables::get::<_, StoredPromise>(self.snapshot().promises()?, "promises", call_id.as_bytes())?;
@@ -281,25 +258,15 @@ impl Ledger {
     }
 
     /// Returns how a call ended, if it did.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn purchase(&self, call_id: CallId) -> Result<Option<Purchase>> {
         Ok(purchase_in(self.snapshot().purchases()?, call_id)?.map(|p| p.into_purchase(call_id)))
     }
 
     /// Closed promises, newest first by the time of the promise.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn purchases(&self, limit: usize) -> Result<Vec<Purchase>> {
         self.read(|tx| newest_purchases(tx, limit, |_| true))
     }
 
-    /// Charged on a day for one secret.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn spent_today(&self, secret: &str, day: u32) -> Result<Usdc> {
         self.read(|tx| {
             let spent = tx.open_table(DAY_TOTALS)?.get((day, secret))?;
@@ -308,9 +275,6 @@ impl Ledger {
     }
 
     /// Charged on a day, by secret.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn day_totals(&self, day: u32) -> Result<Vec<(String, Usdc)>> {
         self.read(|tx| {
             let mut totals = Vec::new();

@@ -67,9 +67,6 @@ pub struct Pruned {
 
 impl Ledger {
     /// Removes what is older than `retention` keeps, as of `now_secs`.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub async fn prune(&self, retention: Retention, now_secs: u64) -> Result<Pruned> {
         let mut pruned = Pruned::default();
         loop {

@@ -111,17 +111,11 @@ impl Ledger {
     }
 
     /// Settlements, newest first.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn settlements(&self, limit: usize) -> Result<Vec<Settlement>> {
         self.read(|tx| newest_first(&tx.open_table(SETTLEMENTS)?)?.take(limit).collect())
     }
 
     /// Claims whose end the chain does not show, those included that it took back.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn settlements_under_way(&self) -> Result<Vec<Settlement>> {
         self.read(|tx| {
             let (table, mut found) = (tx.open_table(SETTLEMENTS)?, Vec::new());

@@ -224,7 +224,6 @@ pub struct NetworkLimits {
     /// Own calls under way to one peer, and in all. Twice what a peer serves at once.
     pub outbound_calls_per_peer_max: usize,
     pub outbound_calls_max: usize,
-    /// A response body that is accepted.
     pub response_body_bytes_max: usize,
     /// Node records remembered, in memory and on the disk; about 600 bytes each.
     pub records_max: usize,

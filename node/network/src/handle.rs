@@ -202,9 +202,6 @@ impl NetworkHandle {
 
     /// Asks `peer` for the records of these wallets, at most [`farthing_protocol::limits::INFO_ITEMS_MAX`], and keeps those
     /// that are newer than what is known. Returns how many were.
-    ///
-    /// # Errors
-    /// As [`Self::ask`].
     pub async fn fetch_records(&self, peer: Address, wallets: Vec<Address>) -> Result<usize, CallFailure> {
         let asked = wallets.len();
         let answer = self.0.ask(peer, &InfoRequest::Records(wallets)).await?;
@@ -227,9 +224,6 @@ impl NetworkHandle {
     }
 
     /// The round trip of a question to `peer`, over a connection that is there or made first.
-    ///
-    /// # Errors
-    /// As [`Self::ask`].
     pub async fn ping(&self, peer: Address) -> Result<Duration, CallFailure> {
         let nothing = InfoRequest::Records(Vec::new());
         // The first question may have to find and dial the peer; the second measures.

@@ -40,10 +40,10 @@ struct Waiting {
     all_max: usize,
     per_ip_max: usize,
     per_private_ip_max: usize,
-    begun: Vec<Begun>,
+    begun: Vec<BegunHandshake>,
 }
 
-struct Begun {
+struct BegunHandshake {
     from: IpAddr,
     end: AbortHandle,
     /// Gone when the handshake is over.
@@ -69,7 +69,7 @@ impl Waiting {
         if of_one >= of_one_max || self.begun.len() >= self.all_max && !self.busiest_yields(of_one) {
             return end.abort();
         }
-        self.begun.push(Begun { from, end, alive });
+        self.begun.push(BegunHandshake { from, end, alive });
     }
 
     fn count(&self, from: IpAddr) -> usize {

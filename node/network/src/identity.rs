@@ -14,7 +14,6 @@ pub(crate) fn keypair(key: &SecretKey) -> Result<identity::Keypair, NetworkError
     Ok(identity::secp256k1::Keypair::from(secret).into())
 }
 
-/// The peer id of a wallet's public key.
 pub(crate) fn peer_id(key: &PublicKey) -> PeerId {
     PeerId::from_bytes(&key.peer_id_bytes()).expect("an identity multihash of 37 bytes is a peer id")
 }

@@ -33,7 +33,6 @@ pub(crate) struct KeepAliveBehaviour {
     wanted: HashSet<ConnectionId>,
     /// The connections that came of them.
     made: HashSet<ConnectionId>,
-    /// Connections through relays.
     relayed: HashMap<ConnectionId, PeerId>,
 }
 

@@ -17,7 +17,6 @@ use crate::addresses;
 const PEERS_MAX: usize = 2_000;
 /// Addresses of one peer: TCP and QUIC over both families, and those of before it moved.
 const ADDRESSES_MAX: usize = 6;
-/// Peers remembered of one network.
 const PEERS_PER_NETWORK_MAX: usize = 64;
 
 /// One address of a peer, and what came of dialling it.

@@ -27,7 +27,7 @@ use std::net::IpAddr;
 use farthing_protocol::{Address, wire::NetworkName};
 use libp2p::{Multiaddr, identity::Keypair, kad::RecordKey};
 
-use self::visit::Asked;
+use self::visit::RendezvousAnswers;
 pub(crate) use self::{
     agenda::{Agenda, COMPANY_ENOUGH, Circumstances},
     choice::Introduced,
@@ -118,7 +118,7 @@ impl Rendezvous {
         match errand {
             Errand::List { addresses } => ErrandOutcome::Listed { end: visit::list(&self, addresses).await },
             Errand::Ask { round } => match visit::ask(&self).await {
-                Ok(Asked { named, seen }) => {
+                Ok(RendezvousAnswers { named, seen }) => {
                     let introduced = choice::chosen(named, self.own, round, self.allow_private);
                     let end = RendezvousEnd::Found { nodes: introduced.len() };
                     ErrandOutcome::Asked { end, introduced, seen }

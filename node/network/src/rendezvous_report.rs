@@ -13,7 +13,6 @@ pub struct RendezvousReport {
     pub listed: Option<RendezvousVisit>,
 }
 
-/// A visit to the rendezvous.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RendezvousVisit {
     /// In seconds since the Unix epoch.

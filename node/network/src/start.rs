@@ -187,7 +187,6 @@ impl Network {
     }
 }
 
-/// The parts that the servers share.
 struct ServerParts<'a> {
     config: &'a NetworkConfig,
     partners: &'a Partners,

@@ -25,7 +25,7 @@ use libp2p::{
 };
 use tokio::sync::oneshot;
 
-use self::handler::{Served, StreamsHandler};
+use self::handler::{ServedProtocol, StreamsHandler};
 use crate::{
     addresses::circuit,
     command::NoStream,
@@ -49,7 +49,6 @@ pub(crate) enum Order {
     Serve(bool),
 }
 
-/// A connection on which streams may be opened.
 #[derive(Clone, Copy, Debug)]
 struct OpenConnection {
     connection: ConnectionId,
@@ -129,7 +128,7 @@ impl StreamsBehaviour {
     ) -> Result<StreamsHandler, ConnectionDenied> {
         let wallet = identity::wallet(peer).ok_or_else(|| ConnectionDenied::new(crate::gate::NoWallet))?;
         let source = ConnectionStreams::new(connection, way, self.usage.clone(), self.takes_turns);
-        let served = Served { protocol: self.protocol.clone(), serves: self.serves };
+        let served = ServedProtocol { protocol: self.protocol.clone(), serves: self.serves };
         Ok(StreamsHandler::new(wallet, source, served, Arc::clone(&self.accept), self.kept))
     }
 }

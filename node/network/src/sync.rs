@@ -184,7 +184,6 @@ impl SyncServer {
         Arc::new(Self { gate, sessions })
     }
 
-    /// Takes a stream that `peer` opened.
     pub(crate) fn accept(&self, peer: Address, stream: Line) {
         let Some(stream) = self.gate.admit(peer, stream) else { return };
         // The queue has a place for every admitted session, so this fails only when nobody synchronises.

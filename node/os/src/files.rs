@@ -41,9 +41,6 @@ pub fn create_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// The same in whatever folder its user named, which may be shared with others.
-///
-/// # Errors
-/// As [`create_private`].
 pub fn create_named(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Folder::open(folder_of(path))?.create(path, bytes)
 }
@@ -124,8 +121,6 @@ pub fn is_own(path: &Path) -> bool {
 }
 
 impl Folder {
-    /// # Errors
-    /// What the file system says.
     pub fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Self(rustix::fs::open(path, flags, Mode::empty())?))
@@ -147,18 +142,12 @@ impl Folder {
     }
 
     /// Returns whether `path` leads to this very folder.
-    ///
-    /// # Errors
-    /// What the file system says.
     pub fn is_at(&self, path: &Path) -> io::Result<bool> {
         let (this, there) = (rustix::fs::fstat(self)?, rustix::fs::stat(path)?);
         Ok((this.st_dev, this.st_ino) == (there.st_dev, there.st_ino))
     }
 
     /// Opens a file of it, which must not be a link, for reading and writing; makes it when it is missing.
-    ///
-    /// # Errors
-    /// What the file system says.
     pub fn file(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(rustix::fs::openat(self, name, flags, Mode::from_raw_mode(0o600))?.into())

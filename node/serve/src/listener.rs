@@ -29,9 +29,6 @@ pub enum Listener {
 
 impl Listener {
     /// Listens on a Unix socket of this user and its group.
-    ///
-    /// # Errors
-    /// As [`farthing_os::socket::listen`].
     pub fn unix(path: &Path) -> io::Result<Self> {
         UnixListener::from_std(farthing_os::socket::listen(path, 0o660)?).map(Self::Unix)
     }

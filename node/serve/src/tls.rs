@@ -51,7 +51,6 @@ pub enum TlsError {
 }
 
 impl TlsError {
-    /// Returns the step to take next, where there is one.
     pub fn next_step(&self) -> Option<&str> {
         match self {
             Self::Io { source, .. } => Some(files::next_step(source)),

@@ -155,7 +155,6 @@ impl BegunCall {
     }
 }
 
-/// The end of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct EndedCall<'a> {
     pub half: Half,

@@ -8,7 +8,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// Keys whose semaphores are kept; those that nobody holds go first.
 const KEYS_MAX: usize = 4_096;
 
-/// One semaphore per key.
 #[derive(Debug)]
 pub struct KeyedSemaphore<K> {
     permits: usize,

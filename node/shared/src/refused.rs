@@ -22,7 +22,6 @@ pub const ROWS_MAX: usize = 1_000;
 const PAYERS_PART: usize = 4;
 /// Rows of one half and one code that a minute adds; further ones are counted.
 pub const PER_MINUTE_MAX: u32 = 60;
-/// Bytes of each text of a row.
 pub const TEXT_BYTES_MAX: usize = 512;
 /// A file that is longer was not written here.
 pub const STORED_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -173,7 +172,6 @@ struct StoredRows {
 }
 
 impl RefusedCalls {
-    /// Notes a call.
     pub fn note(&self, call: RefusedCall) {
         let call = call.within_bounds();
         self.0.lock().note(call);

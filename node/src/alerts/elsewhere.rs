@@ -50,9 +50,6 @@ pub struct MoneyElsewhere {
 
 impl MoneyElsewhere {
     /// Reads it from the ledger, by place.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn read(ledger: &Ledger, escrows: &Escrows) -> Result<Vec<Self>, LedgerError> {
         let paid = ledger.payee_channels()?.into_iter().map(|row| OnChannel {
             id: row.id,

@@ -12,7 +12,6 @@ use farthing_control::{
 const TOLD_AFTER: Duration = Duration::from_secs(300);
 const MINUTE_SECS: u64 = 60;
 
-/// The events that are unread.
 #[derive(Clone, Debug, Default)]
 pub(super) struct UnreadEvents {
     /// Blocks whose events could not be read, while those of others could.

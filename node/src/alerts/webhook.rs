@@ -44,7 +44,6 @@ pub enum WebhookError {
 }
 
 impl WebhookError {
-    /// Returns the step to take next.
     pub const fn next_step(&self) -> &'static str {
         "Check the address with the operator of that server."
     }

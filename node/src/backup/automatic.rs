@@ -19,7 +19,7 @@ use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
-use super::{BackupError, Backups, Lock, Made, Recipient, make};
+use super::{BackupError, BackupOrigin, Backups, Lock, Recipient, make};
 
 const STORED_KEY: &[u8] = b"automatic-backups";
 /// A day's work is what may be lost.
@@ -66,7 +66,6 @@ pub enum AutomaticError {
 }
 
 impl AutomaticError {
-    /// Returns the step to take next, where there is one.
     pub fn next_step(&self) -> Option<&str> {
         Some(match self {
             Self::Backup(error) => return error.next_step(),
@@ -96,9 +95,6 @@ struct AutomaticInner {
 
 impl Automatic {
     /// Goes on as before the last stop.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn restore(
         data_dir: PathBuf,
         backups: Backups,
@@ -146,7 +142,7 @@ impl Automatic {
     pub async fn standing(&self) -> AutomaticBackups {
         let plan = self.plan();
         let backups = self.0.backups.clone();
-        let newest = start_aside(move || backups.newest(Made::Automatically)).await;
+        let newest = start_aside(move || backups.newest(BackupOrigin::Automatically)).await;
         let newest = newest.ok().and_then(Result::ok).flatten();
         let failing = self.failing();
         let newest_secs = newest.as_ref().map(|newest| newest.written_secs);
@@ -260,7 +256,7 @@ impl AutomaticInner {
         let bytes =
             make(&self.data_dir, &self.ledger, &self.wallet, &Lock::Recipient(plan.recipient), now_secs)?;
         let keep = usize::try_from(plan.keep).unwrap_or(usize::MAX);
-        self.backups.add(&bytes, Made::Automatically, now_secs, keep)
+        self.backups.add(&bytes, BackupOrigin::Automatically, now_secs, keep)
     }
 }
 

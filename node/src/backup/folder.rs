@@ -14,7 +14,7 @@ use super::BackupError;
 
 /// The origin of a backup; said in its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Made {
+pub enum BackupOrigin {
     Here,
     /// Brought by the user from elsewhere.
     Uploaded,
@@ -22,7 +22,7 @@ pub enum Made {
     Automatically,
 }
 
-impl Made {
+impl BackupOrigin {
     const fn suffix(self) -> &'static str {
         match self {
             Self::Here => "",
@@ -44,7 +44,6 @@ impl Made {
     }
 }
 
-/// The folder.
 #[derive(Debug, Clone)]
 pub struct Backups {
     folder: PathBuf,
@@ -88,7 +87,13 @@ impl Backups {
     ///
     /// # Errors
     /// [`BackupError::Io`].
-    pub fn add(&self, bytes: &[u8], made: Made, now_secs: u64, keep: usize) -> Result<Backup, BackupError> {
+    pub fn add(
+        &self,
+        bytes: &[u8],
+        made: BackupOrigin,
+        now_secs: u64,
+        keep: usize,
+    ) -> Result<Backup, BackupError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
             move |source| BackupError::Io { path, source }
@@ -99,7 +104,7 @@ impl Backups {
         let name = format!("{start}{time}{}{end}", made.suffix());
         let path = self.folder.join(&name);
         files::replace_private(&path, bytes).map_err(failed(&path))?;
-        let like_it = self.all()?.into_iter().filter(|file| made.counts_with(Made::of(&file.name)));
+        let like_it = self.all()?.into_iter().filter(|file| made.counts_with(BackupOrigin::of(&file.name)));
         for old in like_it.skip(keep) {
             let path = self.folder.join(&old.name);
             fs::remove_file(&path).map_err(failed(&path))?;
@@ -112,8 +117,8 @@ impl Backups {
     ///
     /// # Errors
     /// [`BackupError::Io`].
-    pub fn newest(&self, made: Made) -> Result<Option<Backup>, BackupError> {
-        Ok(self.all()?.into_iter().find(|file| Made::of(&file.name) == made))
+    pub fn newest(&self, made: BackupOrigin) -> Result<Option<Backup>, BackupError> {
+        Ok(self.all()?.into_iter().find(|file| BackupOrigin::of(&file.name) == made))
     }
 
     /// All of them, the newest first.
@@ -163,7 +168,7 @@ mod tests {
         let backups = Backups::in_folder(folder.path());
         assert_eq!(backups.all().unwrap(), []);
         for hour in 0..=BACKUPS_KEPT_MAX as u64 {
-            backups.add(b"x", Made::Here, 1_795_303_815 + 3_600 * hour, BACKUPS_KEPT_MAX).unwrap();
+            backups.add(b"x", BackupOrigin::Here, 1_795_303_815 + 3_600 * hour, BACKUPS_KEPT_MAX).unwrap();
         }
         fs::write(folder.path().join("backups/notes.txt"), "mine").unwrap();
         let all = backups.all().unwrap();
@@ -181,10 +186,10 @@ mod tests {
     fn those_of_every_day_are_kept_apart_from_those_of_the_user() {
         let folder = tempfile::tempdir().unwrap();
         let backups = Backups::in_folder(folder.path());
-        backups.add(b"mine", Made::Here, 1_795_303_815, BACKUPS_KEPT_MAX).unwrap();
-        backups.add(b"brought", Made::Uploaded, 1_795_303_816, BACKUPS_KEPT_MAX).unwrap();
+        backups.add(b"mine", BackupOrigin::Here, 1_795_303_815, BACKUPS_KEPT_MAX).unwrap();
+        backups.add(b"brought", BackupOrigin::Uploaded, 1_795_303_816, BACKUPS_KEPT_MAX).unwrap();
         for day in 1..=5 {
-            backups.add(b"x", Made::Automatically, 1_795_303_815 + 86_400 * day, 2).unwrap();
+            backups.add(b"x", BackupOrigin::Automatically, 1_795_303_815 + 86_400 * day, 2).unwrap();
         }
         let names: Vec<String> = backups.all().unwrap().into_iter().map(|file| file.name).collect();
         assert_eq!(
@@ -196,8 +201,8 @@ mod tests {
                 "farthing-2026-11-21T233015Z.backup",
             ]
         );
-        assert_eq!(backups.newest(Made::Here).unwrap().unwrap().name, names[3]);
-        assert_eq!(backups.newest(Made::Automatically).unwrap().unwrap().name, names[0]);
+        assert_eq!(backups.newest(BackupOrigin::Here).unwrap().unwrap().name, names[3]);
+        assert_eq!(backups.newest(BackupOrigin::Automatically).unwrap().unwrap().name, names[0]);
     }
 
     #[test]
@@ -206,10 +211,10 @@ mod tests {
         let named = folder.path().join("another-disk");
         let node =
             NodeConfig { data_dir: folder.path().to_owned(), backups_dir: Some(named.clone()), name: None };
-        let refused = Backups::of(&node).add(b"x", Made::Here, 1, BACKUPS_KEPT_MAX).unwrap_err();
+        let refused = Backups::of(&node).add(b"x", BackupOrigin::Here, 1, BACKUPS_KEPT_MAX).unwrap_err();
         assert!(refused.to_string().contains("another-disk") && !named.exists(), "{refused}");
         fs::create_dir(&named).unwrap();
-        Backups::of(&node).add(b"x", Made::Here, 1, BACKUPS_KEPT_MAX).unwrap();
+        Backups::of(&node).add(b"x", BackupOrigin::Here, 1, BACKUPS_KEPT_MAX).unwrap();
         assert_eq!(Backups::of(&node).all().unwrap().len(), 1);
     }
 }

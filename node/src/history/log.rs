@@ -27,7 +27,6 @@ use super::{
     place::{Place, merge},
 };
 
-/// A place in the log.
 pub type LogPosition = Place<CallRecord>;
 
 /// The calls that are looked for.
@@ -65,9 +64,6 @@ impl LogFilter {
 
 impl History {
     /// Reads up to `limit` calls, the newest first, and where to go on.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub async fn calls(&self, filter: LogFilter, limit: usize) -> Result<CallsPage, LedgerError> {
         // Who has called something wants to see it.
         self.ledger.catch_up().await;
@@ -93,9 +89,6 @@ impl History {
     }
 
     /// Reads one call with all that is kept of it; `None` when there is none of this name.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub async fn call(&self, key: CallKey, reader: CallReader) -> Result<Option<CallShown>, LedgerError> {
         self.ledger.catch_up().await;
         let history = self.clone();

@@ -30,25 +30,8 @@ pub(super) const fn of(outcome: Outcome) -> CallOutcome {
 
 #[cfg(test)]
 mod tests {
-    use farthing_ledger::Timing;
-    use farthing_protocol::{CallId, ChannelId, Receipt, Signature, Usdc};
-
     use super::*;
-
-    fn acknowledged(outcome: Outcome, status: u16) -> PurchaseEnd {
-        let receipt = Receipt {
-            channel: ChannelId::NONE,
-            call_id: CallId::from_bytes([1; 16]),
-            request_hash: [0; 32],
-            response_hash: [0; 32],
-            outcome: outcome.code(),
-            charged: Usdc::ZERO,
-            spent_total: Usdc::ZERO,
-            time_secs: 1,
-        };
-        let (receipt, signature) = (Box::new(receipt), Signature::from_bytes([0; 65]));
-        PurchaseEnd::Acknowledged { receipt, signature, outcome, status, timing: Timing::default() }
-    }
+    use crate::testing::acknowledged;
 
     fn released(is_refused: bool, in_doubt: bool) -> PurchaseEnd {
         PurchaseEnd::Released { reason: "busy".to_owned(), is_refused, in_doubt }

@@ -17,7 +17,6 @@ use super::{
     place::{Place, merge},
 };
 
-/// A place in the history.
 pub type HistoryPosition = Place<HistoryKind>;
 
 /// A record as it was read.
@@ -309,10 +308,8 @@ const fn reason(outcome: Outcome) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use farthing_ledger::Timing;
-    use farthing_protocol::{CallId, Receipt, Signature};
-
     use super::*;
+    use crate::testing::acknowledged;
 
     #[test]
     fn a_served_call_that_was_no_answer_tells_the_owner_why_as_far_as_its_record_knows() {
@@ -341,21 +338,7 @@ mod tests {
 
     #[test]
     fn a_call_that_was_charged_late_tells_no_status() {
-        let told = |outcome: Outcome, status| {
-            let receipt = Receipt {
-                channel: ChannelId::NONE,
-                call_id: CallId::from_bytes([1; 16]),
-                request_hash: [0; 32],
-                response_hash: [0; 32],
-                outcome: outcome.code(),
-                charged: Usdc::ZERO,
-                spent_total: Usdc::ZERO,
-                time_secs: 1,
-            };
-            let (receipt, signature) = (Box::new(receipt), Signature::from_bytes([0; 65]));
-            let timing = Timing::default();
-            status_and_reason(&PurchaseEnd::Acknowledged { receipt, signature, outcome, status, timing })
-        };
+        let told = |outcome, status| status_and_reason(&acknowledged(outcome, status));
         assert_eq!(told(Outcome::Answered, 0), (None, None));
         assert_eq!(told(Outcome::Answered, 200), (Some(200), None));
         let failed = Some("the service failed".to_owned());

@@ -68,9 +68,6 @@ struct Settled {
 
 impl Tally {
     /// Counts what every service served, exactly as the ledger has it now.
-    ///
-    /// # Errors
-    /// [`LedgerError`] when the ledger cannot be read.
     pub async fn counts(&self, ledger: &Ledger) -> Result<Counts, LedgerError> {
         let (tally, ledger) = (self.clone(), ledger.clone());
         aside(move || {

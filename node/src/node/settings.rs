@@ -83,7 +83,6 @@ pub(super) fn deposits(config: &Config) -> DepositPolicy {
     }
 }
 
-/// The limits of the section `[spending]`.
 pub(super) fn spending_limits(config: &Config) -> spending::SpendingCaps {
     let spending = &config.spending;
     spending::SpendingCaps {

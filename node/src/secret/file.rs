@@ -46,7 +46,6 @@ pub enum SecretFileError {
 }
 
 impl SecretFileError {
-    /// Returns the step to take next.
     pub fn next_step(&self) -> &'static str {
         match self {
             Self::Io { source, .. } => files::next_step(source),
@@ -111,7 +110,6 @@ struct NamedForm {
     services: Option<BTreeSet<Text<ServiceId>>>,
 }
 
-/// The file.
 #[derive(Debug, Clone)]
 pub struct SecretFile {
     path: PathBuf,

@@ -28,17 +28,11 @@ impl Anvil {
     pub const CHAIN_ID: u64 = 31_337;
 
     /// Starts a chain on a free port that mines every transaction at once.
-    ///
-    /// # Errors
-    /// When anvil is not installed (the text says what to run) or does not come up.
     pub fn start() -> Result<Self> {
         Self::start_with(0, &[])
     }
 
     /// The same on a given port, 0 for a free one, with more of anvil's own arguments.
-    ///
-    /// # Errors
-    /// See [`Anvil::start`].
     pub fn start_with(port: u16, arguments: &[&str]) -> Result<Self> {
         let program = find()?;
         let mut child = Command::new(&program)
@@ -80,9 +74,6 @@ impl Drop for Anvil {
 }
 
 /// The anvil this machine has.
-///
-/// # Errors
-/// When there is none; the text says what to run.
 pub fn find() -> Result<PathBuf> {
     let named = env::var_os("FARTHING_ANVIL").map(PathBuf::from);
     let folders: Vec<PathBuf> = env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect();

@@ -8,7 +8,6 @@ use super::{anvil::Anvil, rpc};
 /// ETH that pays for many transactions on a local chain.
 const GAS_MONEY_WEI: u128 = 1_000_000_000_000_000_000;
 
-/// A local chain with its contracts.
 pub struct LocalChain {
     anvil: Anvil,
     deployer: Deployer,
@@ -24,9 +23,6 @@ impl std::fmt::Debug for LocalChain {
 
 impl LocalChain {
     /// Starts a chain that mines every transaction at once, with the channel contract and test USDC.
-    ///
-    /// # Errors
-    /// When anvil is missing or does not answer.
     pub async fn start() -> anyhow::Result<Self> {
         let anvil = tokio::task::spawn_blocking(Anvil::start).await??;
         let deployer = Deployer::connect(&anvil.url(), Anvil::CHAIN_ID, dev_account(0)?).await?;
@@ -45,9 +41,6 @@ impl LocalChain {
     }
 
     /// Gives a wallet test USDC and ETH for gas.
-    ///
-    /// # Errors
-    /// When the chain refuses.
     pub async fn fund(&self, wallet: Address, usdc: Usdc) -> anyhow::Result<()> {
         if !usdc.is_zero() {
             self.deployer.mint(self.token, wallet, usdc).await?;
@@ -56,9 +49,6 @@ impl LocalChain {
     }
 
     /// USDC of any address, asked of the chain.
-    ///
-    /// # Errors
-    /// When the chain does not answer.
     pub async fn usdc_of(&self, wallet: Address) -> anyhow::Result<Usdc> {
         rpc::usdc_of(&self.rpc_url(), self.token, wallet).await
     }

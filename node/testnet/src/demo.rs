@@ -93,9 +93,6 @@ pub struct Demo {
 
 impl Demo {
     /// Starts everything, funds the consumer and publishes the services.
-    ///
-    /// # Errors
-    /// What did not start, with its log.
     pub async fn start(folder: &Path, setup: Setup) -> anyhow::Result<Self> {
         // What is missing is told before anything runs.
         for service in SERVICES {
@@ -155,9 +152,6 @@ impl Demo {
     }
 
     /// Starts a consumer's application: a page on which visitors buy earthquakes through the consumer's node.
-    ///
-    /// # Errors
-    /// When it does not start, or the secret cannot be written into `folder` for it.
     pub async fn quake_map(&self, folder: &Path, port: u16) -> anyhow::Result<ServiceProcess> {
         let secret = folder.join("quake-map.secret");
         files::create_private(&secret, self.secret.as_bytes())?;
@@ -186,9 +180,6 @@ impl Demo {
     }
 
     /// Stops the nodes in good order; the rest ends with them.
-    ///
-    /// # Errors
-    /// When a node does not stop.
     pub async fn stop(mut self) -> anyhow::Result<()> {
         self.consumer.stop().await?;
         for mut seller in [self.earthquakes, self.planets] {
@@ -211,9 +202,6 @@ async fn publish(
 }
 
 /// Everything a node counts, by name.
-///
-/// # Errors
-/// When the node does not answer.
 pub async fn metrics(node: &NodeProcess) -> anyhow::Result<BTreeMap<String, u64>> {
     let url = format!("{}/metrics", node.status().await?.gateway_url);
     let text = node.https_client()?.get(url).send().await?.text().await?;
@@ -225,9 +213,6 @@ pub async fn metrics(node: &NodeProcess) -> anyhow::Result<BTreeMap<String, u64>
 }
 
 /// Leaves everything running until Ctrl-C, with lines to paste.
-///
-/// # Errors
-/// What did not start.
 pub async fn up() -> anyhow::Result<()> {
     // The last to be dropped: whoever asks for the end waits until nothing is left.
     let _asker;
@@ -331,8 +316,6 @@ fn free_or_any(port: u16) -> u16 {
 #[derive(Debug)]
 pub struct TempDir(pub PathBuf);
 
-/// # Errors
-/// When the system has no room for temporary folders.
 pub fn tempdir() -> anyhow::Result<TempDir> {
     let path = std::env::temp_dir().join(format!("{FOLDER_PREFIX}{}", uuid::Uuid::new_v4().simple()));
     std::fs::create_dir_all(&path)?;

@@ -27,8 +27,6 @@ const STOPPED_WITHIN: Duration = Duration::from_secs(60);
 pub(super) struct Stop(UnixListener);
 
 impl Stop {
-    /// # Errors
-    /// When no socket can be made in `folder`.
     pub(super) fn listen(folder: &Path) -> anyhow::Result<Self> {
         fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
         let path = folder.join(SOCKET);
@@ -50,9 +48,6 @@ impl Stop {
 }
 
 /// Ends every network of this user on this machine, and returns how many there were.
-///
-/// # Errors
-/// When one of them does not end in time.
 pub async fn down() -> anyhow::Result<usize> {
     let mut ended = 0;
     for socket in sockets(&std::env::temp_dir()) {

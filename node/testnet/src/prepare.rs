@@ -107,9 +107,6 @@ impl fmt::Display for Missing {
 }
 
 /// Prepares `market` and keeps it so until a signal. Says once, with lines to paste, that everything is there.
-///
-/// # Errors
-/// When signals cannot be waited for.
 pub async fn prepare(market: &Market) -> anyhow::Result<()> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     tokio::select! {
@@ -120,9 +117,6 @@ pub async fn prepare(market: &Market) -> anyhow::Result<()> {
 }
 
 /// Looks once and changes nothing: for health checks.
-///
-/// # Errors
-/// What is missing.
 pub async fn check(market: &Market) -> anyhow::Result<()> {
     let missing = market.look().await;
     ensure!(missing.is_empty(), "not ready yet:{}", lines(&missing));
@@ -130,9 +124,6 @@ pub async fn check(market: &Market) -> anyhow::Result<()> {
 }
 
 /// Checks that an HTTP server answers at `url`, whatever it says: for health checks of containers without tools.
-///
-/// # Errors
-/// When nothing answers within a few seconds.
 pub async fn probe(url: &str) -> anyhow::Result<()> {
     farthing_serve::tls::install_provider();
     let is_http = Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());

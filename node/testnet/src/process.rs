@@ -26,7 +26,6 @@ const UP_WITHIN: Duration = Duration::from_secs(180);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 const STOP_WITHIN: Duration = Duration::from_secs(30);
 
-/// Options for running one node.
 #[derive(Clone, Debug, Default)]
 pub struct NodeOptions {
     pub data_dir: PathBuf,
@@ -36,7 +35,6 @@ pub struct NodeOptions {
     pub panel_port: u16,
     /// Further settings: `section.key` and value, as the environment takes them.
     pub settings: Vec<(String, String)>,
-    /// Further environment of the process.
     pub environment: Vec<(String, String)>,
     /// Further arguments of `farthing run`.
     pub arguments: Vec<String>,
@@ -65,7 +63,6 @@ impl NodeOptions {
     }
 }
 
-/// A node in a process of its own.
 #[derive(Debug)]
 pub struct NodeProcess {
     child: Child,
@@ -76,9 +73,6 @@ pub struct NodeProcess {
 
 impl NodeProcess {
     /// Starts a node on `chain` and waits until it answers on its control socket.
-    ///
-    /// # Errors
-    /// When the program is missing, or ends or hangs while starting; the text carries its log.
     pub async fn start(chain: &LocalChain, options: NodeOptions) -> anyhow::Result<Self> {
         let chain = vec![
             ("chain.preset".to_owned(), "local".to_owned()),
@@ -91,9 +85,6 @@ impl NodeProcess {
     }
 
     /// The same with the chain's settings given.
-    ///
-    /// # Errors
-    /// See [`NodeProcess::start`].
     pub async fn start_on(chain: Vec<(String, String)>, options: NodeOptions) -> anyhow::Result<Self> {
         let child = spawn(&chain, &options)?;
         let control = ControlClient::in_folder(&options.data_dir);
@@ -110,16 +101,11 @@ impl NodeProcess {
         &self.options.data_dir
     }
 
-    /// # Errors
-    /// When the node does not answer.
     pub async fn status(&self) -> anyhow::Result<Status> {
         Ok(self.control.ask(endpoint::Status).await?)
     }
 
     /// The secret of port 3000.
-    ///
-    /// # Errors
-    /// When the node does not answer.
     pub async fn secret(&self) -> anyhow::Result<String> {
         Ok(self.control.ask(endpoint::Secret).await?.secret)
     }
@@ -130,9 +116,6 @@ impl NodeProcess {
     }
 
     /// A client of port 3000 that trusts this node's authority and nothing else.
-    ///
-    /// # Errors
-    /// When the authority's file cannot be read.
     pub fn https_client(&self) -> anyhow::Result<reqwest::Client> {
         farthing_serve::tls::install_provider();
         let pem = std::fs::read(self.ca_file()).context("the node's certificate authority")?;
@@ -141,9 +124,6 @@ impl NodeProcess {
     }
 
     /// Returns the address at which this machine's other nodes reach it over TCP.
-    ///
-    /// # Errors
-    /// When the node does not answer or does not listen.
     pub async fn loopback_address(&self) -> anyhow::Result<String> {
         let status = self.status().await?;
         let tcp = status.addresses.iter().find(|a| a.starts_with("/ip4/127.0.0.1/tcp/"));
@@ -156,9 +136,6 @@ impl NodeProcess {
     }
 
     /// Waits until the node can buy and sell.
-    ///
-    /// # Errors
-    /// What it still waits for, when it takes too long.
     pub async fn wait_until_ready(&self) -> anyhow::Result<()> {
         let mut waiting_for = Vec::new();
         let until = Instant::now() + UP_WITHIN;
@@ -174,9 +151,6 @@ impl NodeProcess {
     }
 
     /// Waits until the wallet's balance shows at least this much.
-    ///
-    /// # Errors
-    /// When it takes too long.
     pub async fn wait_for_usdc(&self, at_least: Usdc) -> anyhow::Result<()> {
         let until = Instant::now() + UP_WITHIN;
         while Instant::now() < until {
@@ -196,15 +170,11 @@ impl NodeProcess {
         self.child.id()
     }
 
-    /// Returns whether the process has ended.
     pub fn has_ended(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(Some(_)))
     }
 
     /// Waits for the process to end by itself.
-    ///
-    /// # Errors
-    /// When it does not.
     pub async fn wait_until_ended(&mut self) -> anyhow::Result<()> {
         tokio::time::timeout(STOP_WITHIN, self.child.wait())
             .await
@@ -213,41 +183,26 @@ impl NodeProcess {
     }
 
     /// Ends the process as a power cut would.
-    ///
-    /// # Errors
-    /// When the operating system refuses.
     pub async fn kill(&mut self) -> anyhow::Result<()> {
         self.child.kill().await.context("the node could not be killed")
     }
 
     /// Asks the node to end (SIGTERM), and waits for nothing.
-    ///
-    /// # Errors
-    /// When it has ended already.
     pub fn ask_to_stop(&self) -> anyhow::Result<()> {
         self.signal(rustix::process::Signal::TERM)
     }
 
     /// Asks the node to read its settings again (SIGHUP), and waits for nothing.
-    ///
-    /// # Errors
-    /// When it has ended already.
     pub fn ask_to_read_again(&self) -> anyhow::Result<()> {
         self.signal(rustix::process::Signal::HUP)
     }
 
     /// Has the process do nothing any more (SIGSTOP): its connections stay open, and nobody answers on them.
-    ///
-    /// # Errors
-    /// When it has ended already.
     pub fn freeze(&self) -> anyhow::Result<()> {
         self.signal(rustix::process::Signal::STOP)
     }
 
     /// Has a frozen process go on (SIGCONT).
-    ///
-    /// # Errors
-    /// When it has ended already.
     pub fn thaw(&self) -> anyhow::Result<()> {
         self.signal(rustix::process::Signal::CONT)
     }
@@ -259,18 +214,12 @@ impl NodeProcess {
     }
 
     /// Asks the node to end (SIGTERM) and waits for it.
-    ///
-    /// # Errors
-    /// When it does not end in time.
     pub async fn stop(&mut self) -> anyhow::Result<()> {
         self.ask_to_stop()?;
         self.wait_until_ended().await
     }
 
     /// Starts the node again on the same data, with other environment variables; one that still runs is killed first.
-    ///
-    /// # Errors
-    /// See [`NodeProcess::start`].
     pub async fn restart(&mut self, environment: Vec<(String, String)>) -> anyhow::Result<()> {
         if !self.has_ended() {
             self.kill().await?;
@@ -281,9 +230,6 @@ impl NodeProcess {
     }
 
     /// The same, and waits until it can buy and sell.
-    ///
-    /// # Errors
-    /// See [`NodeProcess::start`] and [`NodeProcess::wait_until_ready`].
     pub async fn restart_until_ready(&mut self, environment: Vec<(String, String)>) -> anyhow::Result<()> {
         self.restart(environment).await?;
         self.wait_until_ready().await
@@ -367,17 +313,11 @@ pub struct ServiceProcess {
 
 impl ServiceProcess {
     /// Starts `name` on a free port.
-    ///
-    /// # Errors
-    /// When the program is missing or does not say where it listens.
     pub async fn start(name: &str) -> anyhow::Result<Self> {
         Self::start_on(name, 0, []).await
     }
 
     /// Starts `name` on a port of this machine, where 0 takes a free one, with more arguments.
-    ///
-    /// # Errors
-    /// As [`Self::start`].
     pub async fn start_on(
         name: &str,
         port: u16,
@@ -425,15 +365,11 @@ impl ServiceProcess {
         log.iter().rev().find_map(|line| line.split_once(mark)).map(|(_, rest)| rest.to_owned())
     }
 
-    /// Returns whether the process has ended.
     pub fn has_ended(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(Some(_)))
     }
 
     /// Ends the service at once.
-    ///
-    /// # Errors
-    /// When the operating system refuses.
     pub async fn kill(&mut self) -> anyhow::Result<()> {
         self.child.kill().await.context("the service could not be killed")
     }
@@ -458,9 +394,6 @@ fn follow(log: ChildStderr) -> Arc<Mutex<VecDeque<String>>> {
 }
 
 /// A program of this workspace: beside the running one, or one folder up when that is a test.
-///
-/// # Errors
-/// When it is not there; a release has no other program than `farthing`.
 pub fn program(name: &str) -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe()?;
     let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);

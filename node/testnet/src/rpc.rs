@@ -4,10 +4,6 @@ use anyhow::Context;
 use farthing_protocol::{Address, Usdc};
 use serde_json::{Value, json};
 
-/// One JSON-RPC call.
-///
-/// # Errors
-/// When the chain does not answer or refuses.
 pub async fn call(url: &str, method: &str, params: Value) -> anyhow::Result<Value> {
     farthing_serve::tls::install_provider();
     let client = reqwest::Client::builder().no_proxy().build()?;
@@ -28,9 +24,6 @@ async fn digits(url: &str, method: &str, params: Value) -> anyhow::Result<String
 }
 
 /// The token's `balanceOf(wallet)`.
-///
-/// # Errors
-/// When the chain does not answer, or answers something else.
 pub async fn usdc_of(url: &str, token: Address, wallet: Address) -> anyhow::Result<Usdc> {
     // 0x70a08231 is the selector of balanceOf(address) (EIP-20).
     let data = format!("0x70a08231{:0>64}", hex::encode(wallet.as_bytes()));
@@ -39,26 +32,16 @@ pub async fn usdc_of(url: &str, token: Address, wallet: Address) -> anyhow::Resu
 }
 
 /// Wei of any address.
-///
-/// # Errors
-/// When the chain does not answer, or answers something else.
 pub async fn eth_of(url: &str, wallet: Address) -> anyhow::Result<u128> {
     let wei = digits(url, "eth_getBalance", json!([wallet.to_string(), "latest"])).await?;
     Ok(u128::from_str_radix(&wei, 16)?)
 }
 
 /// Returns whether there is a contract at this address.
-///
-/// # Errors
-/// When the chain does not answer, or answers something else.
 pub async fn has_code(url: &str, address: Address) -> anyhow::Result<bool> {
     Ok(!digits(url, "eth_getCode", json!([address.to_string(), "latest"])).await?.is_empty())
 }
 
-/// Transactions a wallet has sent.
-///
-/// # Errors
-/// When the chain does not answer.
 pub async fn transactions_of(url: &str, wallet: Address) -> anyhow::Result<u64> {
     let count = digits(url, "eth_getTransactionCount", json!([wallet.to_string(), "latest"])).await?;
     Ok(u64::from_str_radix(&count, 16)?)

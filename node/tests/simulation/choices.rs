@@ -85,7 +85,6 @@ impl<'a> Choices<'a> {
         self.below(100) < percent
     }
 
-    /// Takes one of `items`.
     pub fn take<T>(&mut self, items: &mut Vec<T>) -> Option<T> {
         if items.is_empty() {
             return None;

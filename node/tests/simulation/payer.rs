@@ -253,7 +253,6 @@ impl Payer {
         self.end(call_id, reply);
     }
 
-    /// The receipt ends the call.
     fn end(&mut self, call_id: CallId, reply: &CallReply) {
         self.store_promises(usize::MAX);
         let Some(work) = self.works.get_mut(&call_id) else { return };

@@ -18,7 +18,6 @@ pub enum Brought {
     NotSent,
 }
 
-/// One stream.
 #[derive(Clone, Debug)]
 pub struct Stream {
     pub number: u64,

@@ -57,7 +57,7 @@ pub struct Wallet {
 
 /// A wallet, and how it came to be.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedWallet {
     pub wallet: Wallet,
     /// Made just now; the user should back up its phrase.
     pub created: bool,
@@ -81,7 +81,6 @@ pub enum WalletError {
 }
 
 impl WalletError {
-    /// Returns the step to take next, where there is one.
     pub fn next_step(&self) -> Option<&'static str> {
         match self {
             Self::Io { source, .. } => Some(files::next_step(source)),
@@ -101,7 +100,10 @@ impl Wallet {
     ///
     /// # Errors
     /// [`WalletError`]. An existing file is never replaced.
-    pub fn open_or_create(data_dir: &Path, passphrase: Option<&SecretText>) -> Result<Opened, WalletError> {
+    pub fn open_or_create(
+        data_dir: &Path,
+        passphrase: Option<&SecretText>,
+    ) -> Result<OpenedWallet, WalletError> {
         let own = Files::in_folder(data_dir);
         match std::fs::read_to_string(&own.wallet) {
             Ok(json) => {
@@ -132,7 +134,7 @@ impl Wallet {
         data_dir: &Path,
         phrase: &SecretText,
         passphrase: Option<&SecretText>,
-    ) -> Result<Opened, WalletError> {
+    ) -> Result<OpenedWallet, WalletError> {
         Files::in_folder(data_dir).import(phrase, passphrase, SCRYPT_LOG_N)
     }
 
@@ -222,7 +224,7 @@ impl Files {
         Self { wallet: data_dir.join(file_names::WALLET), passphrase: data_dir.join(file_names::PASSPHRASE) }
     }
 
-    fn open(&self, json: &str, configured: Option<&SecretText>) -> Result<Opened, WalletError> {
+    fn open(&self, json: &str, configured: Option<&SecretText>) -> Result<OpenedWallet, WalletError> {
         let (passphrase, passphrase_from) = match configured {
             Some(passphrase) => (passphrase.clone(), "the configuration".to_owned()),
             None => match self.stored_passphrase()? {
@@ -233,10 +235,10 @@ impl Files {
         let contents = Keystore::from_json(json)
             .and_then(|keystore| keystore.open(&passphrase))
             .map_err(|reason| WalletError::Unusable { path: self.wallet.clone(), passphrase_from, reason })?;
-        Ok(Opened::new(contents, false, configured.is_none()))
+        Ok(OpenedWallet::new(contents, false, configured.is_none()))
     }
 
-    fn create(&self, configured: Option<&SecretText>, log_n: u8) -> Result<Opened, WalletError> {
+    fn create(&self, configured: Option<&SecretText>, log_n: u8) -> Result<OpenedWallet, WalletError> {
         let mut entropy = Zeroizing::new([0; ENTROPY_BYTES]);
         getrandom::fill(&mut *entropy).map_err(|_| WalletError::NotMade)?;
         let phrase = phrase::phrase(&entropy).map_err(|_| WalletError::NotMade)?;
@@ -248,7 +250,7 @@ impl Files {
         phrase: &SecretText,
         configured: Option<&SecretText>,
         log_n: u8,
-    ) -> Result<Opened, WalletError> {
+    ) -> Result<OpenedWallet, WalletError> {
         // The passphrase is durable before anything depends on it; one left by an interrupted start is used.
         let given = configured.cloned().map_or_else(|| self.stored_passphrase(), |given| Ok(Some(given)))?;
         let (passphrase, log_n) = match given {
@@ -263,7 +265,7 @@ impl Files {
         files::create_private(&self.wallet, keystore.to_json().as_bytes())
             .map_err(|source| WalletError::Io { path: self.wallet.clone(), source })?;
         let phrase = entropy.map(|_| phrase.clone());
-        Ok(Opened::new(KeystoreContents { key, phrase }, true, configured.is_none()))
+        Ok(OpenedWallet::new(KeystoreContents { key, phrase }, true, configured.is_none()))
     }
 
     fn stored_passphrase(&self) -> Result<Option<SecretText>, WalletError> {
@@ -284,7 +286,7 @@ impl Files {
     }
 }
 
-impl Opened {
+impl OpenedWallet {
     fn new(contents: KeystoreContents, created: bool, unattended: bool) -> Self {
         let KeystoreContents { key, phrase } = contents;
         Self { wallet: Wallet { key: Arc::new(key), phrase }, created, unattended }
@@ -297,18 +299,18 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     /// Creates a wallet as `open_or_create` does at first start, with cheaper protection.
-    fn create(folder: &Path, passphrase: Option<&str>) -> Opened {
+    fn create(folder: &Path, passphrase: Option<&str>) -> OpenedWallet {
         let passphrase = passphrase.map(SecretText::new);
         Files::in_folder(folder).create(passphrase.as_ref(), 10).unwrap()
     }
 
     /// Stores the wallet of a shorter phrase.
-    fn import(folder: &Path, passphrase: &str) -> Opened {
+    fn import(folder: &Path, passphrase: &str) -> OpenedWallet {
         let words = SecretText::new(format!("{}about", "abandon ".repeat(11)));
         Files::in_folder(folder).import(&words, Some(&SecretText::new(passphrase)), 10).unwrap()
     }
 
-    fn open(folder: &Path, passphrase: Option<&str>) -> Result<Opened, WalletError> {
+    fn open(folder: &Path, passphrase: Option<&str>) -> Result<OpenedWallet, WalletError> {
         Wallet::open_or_create(folder, passphrase.map(SecretText::new).as_ref())
     }
 

@@ -43,7 +43,6 @@ impl<T: Document> Batch<T> {
         true
     }
 
-    /// Documents in it.
     pub fn count(&self) -> usize {
         self.documents.len()
     }

@@ -49,7 +49,6 @@ const fn quick(target: Target) -> Target {
     Target { inputs: INPUTS_OF_QUICK, ..target }
 }
 
-/// Every target.
 pub const TARGETS: &[Target] = &[
     quick(of_bytes("call_frames", calls::frames, calls::known_frames)),
     quick(of_bytes("call_heads", calls::heads, damage::valid)),

@@ -58,8 +58,6 @@ pub struct Crowd {
 }
 
 impl Crowd {
-    /// # Errors
-    /// When the system gives no thread.
     pub fn start(slow: Slow) -> Result<Self> {
         let counts = Arc::<Counts>::default();
         let counted = Arc::clone(&counts);
@@ -82,8 +80,6 @@ impl Crowd {
         self.counts.begun.load(Relaxed)
     }
 
-    /// # Errors
-    /// When the strangers cannot open that many.
     pub async fn wait_until_begun(&self, count: usize) -> Result<()> {
         farthing_tests::wait::eventually("the slow streams have begun", async || Ok(self.begun() >= count))
             .await

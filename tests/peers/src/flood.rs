@@ -41,8 +41,6 @@ pub struct Flood {
 }
 
 impl Flood {
-    /// # Errors
-    /// When the system gives no thread.
     pub fn start(to: String, network: NetworkName, sorts: Vec<Sort>) -> Result<Self> {
         let written = Arc::<AtomicU64>::default();
         let counted = Arc::clone(&written);

@@ -17,9 +17,6 @@ use crate::simulate::catalog;
 const BATCH: u64 = 500;
 
 /// Fills the stores of a node that has run once and does not run now. Its `network.name` is [`NETWORK`].
-///
-/// # Errors
-/// When a store does not take what it should.
 pub async fn fill(data_dir: &Path, wallet: Address, calls: u64) -> Result<()> {
     // The chain of tests.
     let network = NetworkName::on_chain(Some(NETWORK), 31_337)?;

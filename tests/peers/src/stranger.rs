@@ -28,8 +28,6 @@ pub(crate) struct Strangers {
 }
 
 impl Strangers {
-    /// # Errors
-    /// When the system gives no thread.
     pub(crate) fn start<F>(name: &str, work: impl FnOnce() -> F + Send + 'static) -> Result<Self>
     where
         F: Future<Output = ()>,
@@ -70,9 +68,6 @@ pub(crate) struct Behaviour {
 }
 
 /// A wallet of its own, whose streams of `protocol` are written by `writes`. It is connected to nobody yet.
-///
-/// # Errors
-/// When the protocol has no name that libp2p takes.
 pub(crate) fn stranger(
     network: &NetworkName,
     protocol: String,

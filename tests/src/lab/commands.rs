@@ -57,17 +57,11 @@ pub fn command_in(namespace: &str) -> Vec<String> {
 }
 
 /// Runs a command in a namespace.
-///
-/// # Errors
-/// As [`run`].
 pub fn run_in(namespace: &str, words: &[&str], input: &str) -> Result<()> {
     output_in(namespace, words, input).map(drop)
 }
 
 /// The same, with its standard output.
-///
-/// # Errors
-/// As [`run`].
 pub fn output_in(namespace: &str, words: &[&str], input: &str) -> Result<String> {
     let launcher = command_in(namespace);
     let words: Vec<&str> = launcher.iter().map(String::as_str).chain(words.iter().copied()).collect();
@@ -75,17 +69,11 @@ pub fn output_in(namespace: &str, words: &[&str], input: &str) -> Result<String>
 }
 
 /// Runs a command to its end, with `input` on its standard input.
-///
-/// # Errors
-/// When it fails, with what it said and what it was given.
 pub fn run(words: &[&str], input: &str) -> Result<()> {
     output(words, input).map(drop)
 }
 
 /// The same, with its standard output.
-///
-/// # Errors
-/// As [`run`].
 pub fn output(words: &[&str], input: &str) -> Result<String> {
     let shown = words.join(" ");
     let (program, arguments) = words.split_first().context("no command")?;

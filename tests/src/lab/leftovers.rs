@@ -10,9 +10,6 @@ use super::commands::{output, run};
 pub const PREFIX: &str = "farthing-nat-";
 
 /// Removes the labs of processes that are gone, with the programs that still run in them.
-///
-/// # Errors
-/// When the namespaces cannot be listed.
 pub fn remove() -> Result<()> {
     let listed = output(&["ip", "netns", "list"], "")?;
     let names = listed.lines().filter_map(|line| line.split_whitespace().next());

@@ -27,9 +27,6 @@ pub struct Line(#[expect(dead_code, reason = "held, so that it carries")] Script
 
 impl Line {
     /// Joins [`NEAR`] and [`FAR`] of a namespace. `ends` are the namespaces and interfaces they lead to.
-    ///
-    /// # Errors
-    /// When the script fails; where `CI` is set, also when there is no Python to run it.
     pub fn open(namespace: &str, ends: [(&str, &str); 2], long: LongLine) -> Result<Option<Self>> {
         if !script::has_python()? {
             return Ok(None);

@@ -26,9 +26,6 @@ pub fn rules(aside: u16) -> String {
 }
 
 /// Reads what `nft` told.
-///
-/// # Errors
-/// When a counter is missing.
 pub fn read(told: &str) -> Result<Passed> {
     let told: Value = serde_json::from_str(told).context("nft tells no JSON")?;
     let bytes = |name: &str| {

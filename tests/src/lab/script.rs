@@ -17,9 +17,6 @@ pub struct Script(Child);
 impl Script {
     /// Starts `name` of this folder in a namespace and waits until it says `ready`. `None`, and a loud word, where
     /// there is no Python.
-    ///
-    /// # Errors
-    /// When it says something else; where `CI` is set, also when there is no Python.
     pub fn start(namespace: &str, name: &str, words: &[String], ready: &str) -> Result<Option<Self>> {
         if !has_python()? {
             return Ok(None);

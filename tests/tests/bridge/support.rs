@@ -1,13 +1,11 @@
 //! What several of these tests ask for: the program with its two outputs, and servers to look at.
 
-use std::process::Stdio;
-
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use farthing_testnet::program;
-use farthing_tests::command::Ran;
+use farthing_tests::command::{Ran, fed};
 pub use farthing_tests::upstream::serve;
 use serde_json::{Value, json};
-use tokio::{io::AsyncWriteExt, process::Command};
+use tokio::process::Command;
 
 /// Runs `farthing bridge inspect`, without a home to write to.
 pub async fn inspect(arguments: &[&str]) -> Result<Ran> {
@@ -17,22 +15,9 @@ pub async fn inspect(arguments: &[&str]) -> Result<Ran> {
 /// The same with something on standard input.
 pub async fn inspect_input(arguments: &[&str], input: &str) -> Result<Ran> {
     let nowhere = tempfile::tempdir()?;
-    let mut child = Command::new(program("farthing")?)
-        .args(["bridge", "inspect"])
-        .args(arguments)
-        .env_clear()
-        .env("HOME", nowhere.path())
-        .current_dir(nowhere.path())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()?;
-    let mut stdin = child.stdin.take().context("no standard input")?;
-    // A command that fails early does not read.
-    let _ = stdin.write_all(input.as_bytes()).await;
-    drop(stdin);
-    let output = child.wait_with_output().await?;
+    let mut inspecting = Command::new(program("farthing")?);
+    inspecting.args(["bridge", "inspect"]).args(arguments).env_clear().env("HOME", nowhere.path());
+    let output = fed(inspecting.current_dir(nowhere.path()), input.as_bytes()).await?;
     ensure!(std::fs::read_dir(nowhere.path())?.next().is_none(), "inspecting left files behind");
     Ran::of(output)
 }

@@ -178,8 +178,6 @@ impl Report {
         Ok(Self { wrong: String::new(), pictures })
     }
 
-    /// # Errors
-    /// Everything that was wrong.
     pub fn end(&self) -> Result<()> {
         ensure!(self.wrong.is_empty(), "{}", self.wrong);
         Ok(())

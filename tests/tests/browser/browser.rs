@@ -328,7 +328,6 @@ impl Browser {
         Ok(log.as_array().cloned().unwrap_or_default())
     }
 
-    /// A command of the browser's own.
     pub async fn devtools(&self, command: &str, params: Value) -> Result<Value> {
         let body = json!({ "cmd": command, "params": params });
         Ok(self.client.issue_cmd(Vendor { path: "goog/cdp/execute", body }).await?)

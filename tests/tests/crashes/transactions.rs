@@ -44,25 +44,25 @@ async fn a_channel_whose_opening_is_interrupted_is_opened_once() -> Result<()> {
 async fn a_transaction_pending_at_the_kill_is_finished_once_after_the_restart() -> Result<()> {
     let world = &mut Lasting::start().await?.world;
 
-    mine_by_hand(world).await?;
+    world.mine_by_hand().await?;
     let body = world.body("GET", "/ok");
     let call = call_in_background(world, &body).await?;
-    wait_for_pending(world).await?;
+    world.wait_for_pending().await?;
     world.consumer.restart(Vec::new()).await?;
     drop(call);
-    mine_at_once(world).await?;
+    world.mine_at_once().await?;
     until_answered(world, &body).await?;
     ensure!(deposited(world).await? == FIRST_DEPOSIT, "deposited {}", deposited(world).await?);
 
-    mine_by_hand(world).await?;
+    world.mine_by_hand().await?;
     let settle = {
         let control = world.owner.control().clone();
         tokio::spawn(async move { control.ask(endpoint::Settle).await })
     };
-    wait_for_pending(world).await?;
+    world.wait_for_pending().await?;
     world.owner.restart(Vec::new()).await?;
     drop(settle);
-    mine_at_once(world).await?;
+    world.mine_at_once().await?;
     let spent = agreed_spent(world).await?;
     eventually("the claim is confirmed", async || {
         let books = [&world.owner, &world.consumer];
@@ -100,25 +100,25 @@ async fn a_node_that_is_told_to_end_waits_for_no_block_and_finishes_once_what_it
 -> Result<()> {
     let world = &mut Lasting::start().await?.world;
 
-    mine_by_hand(world).await?;
+    world.mine_by_hand().await?;
     let body = world.body("GET", "/ok");
     let call = call_in_background(world, &body).await?;
-    wait_for_pending(world).await?;
+    world.wait_for_pending().await?;
     world.consumer.stop().await.context("a channel is being opened")?;
     expect_free("its channel is not open", &call.await??, 503, "channel-not-funded")?;
     world.consumer.restart(Vec::new()).await?;
-    mine_at_once(world).await?;
+    world.mine_at_once().await?;
     until_answered(world, &body).await?;
     ensure!(deposited(world).await? == FIRST_DEPOSIT, "deposited {}", deposited(world).await?);
     let spent = agreed_spent(world).await?;
 
-    mine_by_hand(world).await?;
+    world.mine_by_hand().await?;
     let settling = in_background(&world.owner, &["settle", "now"]);
-    wait_for_pending(world).await?;
+    world.wait_for_pending().await?;
     world.owner.stop().await.context("a claim is under way")?;
     told_as_perhaps_done(&settling.await??)?;
     world.owner.restart(Vec::new()).await?;
-    mine_at_once(world).await?;
+    world.mine_at_once().await?;
     eventually("the claim is confirmed", async || Ok(only_channel(&world.owner).await?.claimed.0 == spent))
         .await
         .context(tail(&world.owner))?;
@@ -126,21 +126,19 @@ async fn a_node_that_is_told_to_end_waits_for_no_block_and_finishes_once_what_it
     ensure!(again.claimed.0.is_zero(), "claimed twice: {again:?}");
     ensure!(world.chain.usdc_of(world.owner_wallet).await? == spent);
 
-    mine_by_hand(world).await?;
+    world.mine_by_hand().await?;
     let channel = payer_channel(world).await?.id.to_string();
     let closing = in_background(&world.consumer, &["channel", "close", &channel, "--force", "--yes"]);
-    wait_for_pending(world).await?;
+    world.wait_for_pending().await?;
     world.consumer.stop().await.context("a close is asked for")?;
     told_as_perhaps_done(&closing.await??)?;
     world.consumer.restart(Vec::new()).await?;
-    mine_at_once(world).await?;
+    world.mine_at_once().await?;
     eventually("the chain has the request", async || {
         Ok(payer_channel(world).await?.state == ChannelState::CloseRequested)
     })
     .await?;
-    let url = world.chain.rpc_url();
-    rpc::call(&url, "evm_increaseTime", json!([100_000])).await?;
-    rpc::call(&url, "evm_mine", json!([])).await?;
+    world.mine_after(100_000).await?;
     let at = endpoint::CloseChannel.of(payer_channel(world).await?.id);
     eventually("the rest is taken back", async || {
         Ok(world.consumer.control().ask(at.clone()).await.is_ok_and(|channel| channel.state.is_closed()))
@@ -216,12 +214,12 @@ async fn a_transfer_whose_answer_is_lost_is_never_told_as_unsent_and_is_made_onc
     let to = "0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf";
     let friend = to.parse()?;
     for (sent, is_killed) in [(1, true), (2, false)] {
-        mine_by_hand(world).await?;
+        world.mine_by_hand().await?;
         let data = world.consumer.data_dir().display().to_string();
         let sending = tokio::spawn(async move {
             run(&data, &["--json", "wallet", "send", to, "--usdc", "0.5", "--yes"]).await
         });
-        wait_for_pending(world).await?;
+        world.wait_for_pending().await?;
         if is_killed {
             world.consumer.kill().await?;
         } else {
@@ -236,7 +234,7 @@ async fn a_transfer_whose_answer_is_lost_is_never_told_as_unsent_and_is_made_onc
             ensure!(text.contains(words), "no `{words}` in {text}");
         }
         ensure!(is_killed || text.contains("transaction 0x"), "a node that stops tells the hash: {text}");
-        mine_at_once(world).await?;
+        world.mine_at_once().await?;
         world.consumer.restart(Vec::new()).await?;
         let due = Usdc::from_micros(500_000).saturating_mul(sent);
         eventually("it is made", async || Ok(world.chain.usdc_of(friend).await? == due)).await?;
@@ -376,23 +374,4 @@ async fn only_channel(node: &NodeProcess) -> Result<Channel> {
 
 async fn deposited(world: &World) -> Result<Usdc> {
     Ok(payer_channel(world).await?.deposited.0)
-}
-
-async fn mine_by_hand(world: &World) -> Result<()> {
-    rpc::call(&world.chain.rpc_url(), "evm_setAutomine", json!([false])).await?;
-    Ok(())
-}
-
-async fn mine_at_once(world: &World) -> Result<()> {
-    rpc::call(&world.chain.rpc_url(), "evm_setAutomine", json!([true])).await?;
-    rpc::call(&world.chain.rpc_url(), "evm_mine", json!([])).await?;
-    Ok(())
-}
-
-async fn wait_for_pending(world: &World) -> Result<()> {
-    eventually("the transaction waits to be mined", async || {
-        let status = rpc::call(&world.chain.rpc_url(), "txpool_status", json!([])).await?;
-        Ok(status["pending"].as_str().is_some_and(|count| count != "0x0"))
-    })
-    .await
 }

@@ -3,16 +3,15 @@
 use std::{
     env,
     path::{Path, PathBuf},
-    process::Stdio,
     time::Duration,
 };
 
 use anyhow::{Context, Result, ensure};
 use farthing_testnet::{NodeProcess, program};
-use farthing_tests::tell::tell;
+use farthing_tests::{command::fed, tell::tell};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::{io::AsyncWriteExt as _, process::Command};
+use tokio::process::Command;
 
 /// Far longer than any script takes.
 const DEADLINE: Duration = Duration::from_secs(180);
@@ -86,17 +85,11 @@ pub struct Said {
 
 impl Agent {
     /// The client of the versions before 2026-07-28. `None`, and a loud word, where it is not installed.
-    ///
-    /// # Errors
-    /// Where `CI` is set: what is not run there is run nowhere.
     pub fn find() -> Result<Option<Self>> {
         Self::with(Client::NpmBefore)
     }
 
     /// The same with another client.
-    ///
-    /// # Errors
-    /// Where `CI` is set.
     pub fn with(client: Client) -> Result<Option<Self>> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools");
         let part = folder.join(client.part());
@@ -136,9 +129,6 @@ impl Instructed<'_> {
     }
 
     /// Does the steps in order.
-    ///
-    /// # Errors
-    /// When the client does not get through the steps.
     pub async fn does(&self, steps: &[Value]) -> Result<Said> {
         let mut command = self.agent.command();
         match self.door {
@@ -154,19 +144,9 @@ impl Instructed<'_> {
                 }
             }
         }
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .with_context(|| format!("{:?} cannot be started", self.agent.client))?;
-        let mut stdin = child.stdin.take().context("no standard input")?;
-        let script = json!({ "steps": steps, "user": self.user });
-        stdin.write_all(script.to_string().as_bytes()).await?;
-        drop(stdin);
-        let output =
-            tokio::time::timeout(DEADLINE, child.wait_with_output()).await.context("the agent hangs")??;
+        let script = json!({ "steps": steps, "user": self.user }).to_string();
+        let done = fed(&mut command, script.as_bytes());
+        let output = tokio::time::timeout(DEADLINE, done).await.context("the agent hangs")??;
         let err = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success(), "the agent failed: {err}");
         serde_json::from_slice(&output.stdout).with_context(|| format!("no JSON: {err}"))

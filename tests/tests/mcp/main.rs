@@ -5,8 +5,6 @@ mod agent;
 mod confirmed;
 mod official;
 
-use std::process::Stdio;
-
 use agent::Agent;
 use anyhow::{Context, Result, ensure};
 use farthing_control::{
@@ -18,10 +16,10 @@ use farthing_testnet::{
     demo::{Demo, Setup},
     program,
 };
-use farthing_tests::{agreement, wait::eventually};
+use farthing_tests::{agreement, command::fed, wait::eventually};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::{io::AsyncWriteExt as _, process::Command};
+use tokio::process::Command;
 
 /// The name of the agent's secret, which pays the price of the earthquakes and not that of the planets.
 const SECRET: &str = "agent";
@@ -211,19 +209,10 @@ async fn without_a_node_the_agent_is_told_to_start_it_and_nothing_but_the_protoc
         "params": { "name": "search_catalog", "arguments": { "query": "earthquakes" } },
     });
     let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-    let mut child = Command::new(program("farthing")?)
-        .args(["mcp", "--data"])
-        .arg(folder.path())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()?;
-    let mut stdin = child.stdin.take().context("no standard input")?;
-    stdin.write_all(format!("{initialize}\n{initialized}\n{call}\n").as_bytes()).await?;
+    let mut server = Command::new(program("farthing")?);
+    let said = format!("{initialize}\n{initialized}\n{call}\n");
     // The end of its input is the end of the conversation, once what was asked is answered.
-    drop(stdin);
-    let output = child.wait_with_output().await?;
+    let output = fed(server.args(["mcp", "--data"]).arg(folder.path()), said.as_bytes()).await?;
     let text = String::from_utf8(output.stdout)?;
     let lines = text.lines().map(serde_json::from_str::<Value>).collect::<Result<Vec<_>, _>>()?;
     ensure!(lines.iter().all(|line| line["jsonrpc"] == "2.0"), "{text}");

@@ -3,7 +3,6 @@
 
 use std::{
     collections::BTreeSet,
-    env,
     path::{Path, PathBuf},
     process::Stdio,
 };
@@ -17,10 +16,9 @@ use axum::{
 };
 use farthing_control::types::{ServiceFile, SourceFile, SourceKind};
 use farthing_demo_services::exoplanets;
-use farthing_testnet::program;
 use farthing_tests::{
     calls::cost,
-    command::{Ran, farthing},
+    command::{Ran, farthing, path},
     pictures::picture,
     upstream,
     wait::eventually,
@@ -197,10 +195,7 @@ async fn every_block_of_commands_in_a_document_runs_as_it_stands() -> Result<()>
         // Here is no terminal to answer on.
         ("farthing api add", "farthing api add --yes".to_owned()),
     ];
-    let built = program("farthing")?;
-    let built = built.parent().context("the program lies in no folder")?.to_owned();
-    let others = env::var_os("PATH").unwrap_or_default();
-    let path = env::join_paths([built].into_iter().chain(env::split_paths(&others)))?;
+    let path = path()?;
     for Block { document, script } in blocks {
         let put = |script: String, (shown, there): &(&str, String)| script.replace(*shown, there);
         let script = filled.iter().fold(script, put);

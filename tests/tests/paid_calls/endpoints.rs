@@ -170,7 +170,7 @@ async fn a_claim_that_an_endpoint_does_not_show_is_not_made_again_and_again() ->
     let claims: Result<u64> = claims().await;
     assert_eq!(claims?, 1, "each costs gas");
     liar.tell_the_truth();
-    rpc::call(&url, "evm_mine", json!([])).await?;
+    world.mine().await?;
     eventually("it is known to be paid", async || Ok(owned(&world).await?.claimed.0 == PRICE)).await?;
     assert_eq!(world.chain.usdc_of(world.owner_wallet).await?, PRICE);
     let audit = world.owner.control().ask(endpoint::Audit).await?;
@@ -189,18 +189,7 @@ async fn an_owners_promise_to_close_is_remembered_over_what_an_endpoint_says_for
     let mut world = World::with(setup).await?;
     world.make_gas_cheap().await?;
     world.buy(1).await?;
-    // Its close never gets into a block.
-    let url = world.chain.rpc_url();
-    rpc::call(&url, "evm_setAutomine", json!([false])).await?;
-    eventually("the owner promises", async || {
-        let at = endpoint::CloseChannel.of(world.channel().await?.id).with("force", false);
-        let asked: Channel = world.consumer.control().ask(at).await?;
-        Ok(asked.state == State::ClosePromised)
-    })
-    .await?;
-    world.owner.kill().await?;
-    rpc::call(&url, "anvil_dropAllTransactions", json!([])).await?;
-    rpc::call(&url, "evm_setAutomine", json!([true])).await?;
+    world.end_owner_after_its_promise().await?;
     let promised = world.channel().await?;
     assert_eq!(promised.state, State::ClosePromised);
 

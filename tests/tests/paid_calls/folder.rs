@@ -65,9 +65,6 @@ impl Place {
     }
 
     /// Whether files of other users can be made; says so when not. Then the judgement alone is tested, beside the code.
-    ///
-    /// # Errors
-    /// Where `CI` is set: what is not run there is run nowhere.
     fn can_pose_as_others(&self) -> Result<bool> {
         const MISSING: &str = "only root can make the files of other users";
         if !self.is_root {

@@ -9,7 +9,7 @@ use farthing_control::{
     types::{AlertKind, Api, ChannelState, Charge},
 };
 use farthing_protocol::Usdc;
-use farthing_testnet::{NodeOptions, NodeProcess, anvil::Anvil, rpc};
+use farthing_testnet::{NodeOptions, NodeProcess, anvil::Anvil};
 use farthing_tests::{
     agreement,
     calls::{
@@ -20,7 +20,6 @@ use farthing_tests::{
     wait::eventually,
     world::{Answer, FUNDS, PRICE, Setup, World, service_file},
 };
-use serde_json::json;
 
 #[tokio::test]
 async fn an_empty_wallet_is_told_what_to_send_where_and_the_same_call_works_then() -> Result<()> {
@@ -333,10 +332,9 @@ async fn owners_that_close_each_channel_at_once_are_named_and_keep_no_other_from
 async fn a_deposit_by_hand_without_eth_signs_nothing_and_takes_no_place_among_the_money_at_rest() -> Result<()>
 {
     let world = World::start().await?;
-    let (service, url) = (world.api.id.to_string(), world.chain.rpc_url());
+    let service = world.api.id.to_string();
     let has_eth = async |wei: &str, told: &str| -> Result<()> {
-        rpc::call(&url, "anvil_setBalance", json!([world.consumer_wallet.to_string(), wei])).await?;
-        rpc::call(&url, "evm_mine", json!([])).await?;
+        world.set_eth(world.consumer_wallet, wei).await?;
         eventually("the node knows it", async || {
             let balance = farthing(&world.consumer, &["wallet", "balance", "--json"]).await?;
             Ok(balance.ends_with(0)?.json()?["eth"] == told)
@@ -402,8 +400,7 @@ async fn an_owner_that_asks_for_a_longer_delay_gets_nothing_more_into_a_channel_
 async fn a_close_waits_for_a_deposit_that_is_being_made_and_gives_that_back_too() -> Result<()> {
     let world = World::start().await?;
     world.buy(1).await?;
-    let url = world.chain.rpc_url();
-    rpc::call(&url, "evm_setAutomine", json!([false])).await?;
+    world.mine_by_hand().await?;
     let service = world.api.id.to_string();
     let deposit = async {
         let open = ["channel", "open", &service, "--deposit", "0.1"];
@@ -411,11 +408,7 @@ async fn a_close_waits_for_a_deposit_that_is_being_made_and_gives_that_back_too(
         anyhow::Ok(())
     };
     let close = async {
-        eventually("the deposit waits for a block", async || {
-            let status = rpc::call(&url, "txpool_status", json!([])).await?;
-            Ok(status["pending"].as_str().is_some_and(|count| count != "0x0"))
-        })
-        .await?;
+        world.wait_for_pending().await?;
         let id = world.consumer.control().ask(endpoint::Channels).await?[0].id;
         let closed = async { anyhow::Ok(world.consumer.control().ask(endpoint::CloseChannel.of(id)).await?) };
         let meanwhile = async {
@@ -423,9 +416,7 @@ async fn a_close_waits_for_a_deposit_that_is_being_made_and_gives_that_back_too(
             for _ in 0..50 {
                 expect_served(&world.get("/ok").await?)?;
             }
-            rpc::call(&url, "evm_setAutomine", json!([true])).await?;
-            rpc::call(&url, "evm_mine", json!([])).await?;
-            anyhow::Ok(())
+            world.mine_at_once().await
         };
         tokio::try_join!(closed, meanwhile)
     };

@@ -264,14 +264,12 @@ async fn the_first_call_on_new_terms_is_answered_and_its_deposit_is_counted_once
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_whose_time_is_up_before_its_deposit_is_there_is_never_sent() -> Result<()> {
     let world = World::start().await?;
-    let url = world.chain.rpc_url();
-    rpc::call(&url, "evm_setAutomine", json!([false])).await?;
+    world.mine_by_hand().await?;
     let calls = [world.body("POST", "/ok"), world.body("GET", "/ok"), world.body("GET", "/ok")];
     let mut answers = futures::future::try_join_all(calls.iter().map(|call| world.call(call)));
     // Whoever waits for the deposit longer than a call may take gets it, and sends its call then.
     let in_time = tokio::time::timeout(Duration::from_secs(60), &mut answers).await;
-    rpc::call(&url, "evm_setAutomine", json!([true])).await?;
-    rpc::call(&url, "evm_mine", json!([])).await?;
+    world.mine_at_once().await?;
     let answers = match in_time {
         Ok(answers) => answers?,
         Err(_) => answers.await?,
@@ -301,8 +299,7 @@ async fn a_call_right_after_a_close_is_told_to_wait_for_it_and_fills_the_channel
     world.make_gas_cheap().await?;
     world.buy(1).await?;
     // The owner's close waits for a block.
-    let url = world.chain.rpc_url();
-    rpc::call(&url, "evm_setAutomine", json!([false])).await?;
+    world.mine_by_hand().await?;
     eventually("the owner promises", async || {
         Ok(close(&world, false).await?.state == ChannelState::ClosePromised)
     })
@@ -317,8 +314,7 @@ async fn a_call_right_after_a_close_is_told_to_wait_for_it_and_fills_the_channel
     ensure!(open.code != 0 && open.err.contains("this node asked the owner"), "{open:?}");
     assert_eq!(world.upstream.hits(), 1);
 
-    rpc::call(&url, "evm_setAutomine", json!([true])).await?;
-    rpc::call(&url, "evm_mine", json!([])).await?;
+    world.mine_at_once().await?;
     eventually("a call fills the channel", async || Ok(world.get("/ok").await?.status.is_success())).await?;
     assert_eq!(world.upstream.hits(), 2);
     world.settle_for(cost(2)).await
@@ -408,16 +404,7 @@ async fn promised_and_gone(term_secs: &str) -> Result<World> {
     let mut world = World::with(setup).await?;
     world.make_gas_cheap().await?;
     world.buy(1).await?;
-    // Its close never gets into a block.
-    let url = world.chain.rpc_url();
-    rpc::call(&url, "evm_setAutomine", json!([false])).await?;
-    eventually("the owner promises", async || {
-        Ok(close(&world, false).await?.state == ChannelState::ClosePromised)
-    })
-    .await?;
-    world.owner.kill().await?;
-    rpc::call(&url, "anvil_dropAllTransactions", json!([])).await?;
-    rpc::call(&url, "evm_setAutomine", json!([true])).await?;
+    world.end_owner_after_its_promise().await?;
     Ok(world)
 }
 

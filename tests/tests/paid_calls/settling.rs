@@ -26,7 +26,7 @@ async fn an_owner_without_eth_takes_on_no_more_than_a_float_and_goes_on_when_it_
     expect_served(&world.get("/ok").await?)?;
     ensure!(!alerts_of_the_owner(&world).await?.contains(&AlertKind::ClaimUnaffordable));
 
-    world.set_eth_of_the_owner("0x0").await?;
+    world.set_eth(world.owner_wallet, "0x0").await?;
     eventually("the owner knows it", async || {
         Ok(alerts_of_the_owner(&world).await?.contains(&AlertKind::ClaimUnaffordable))
     })
@@ -41,7 +41,7 @@ async fn an_owner_without_eth_takes_on_no_more_than_a_float_and_goes_on_when_it_
     ensure!(!refused.header("retry-after").is_empty(), "{refused:?}");
     assert_eq!(world.upstream.hits(), 2);
 
-    world.set_eth_of_the_owner("0xde0b6b3a7640000").await?;
+    world.set_eth(world.owner_wallet, "0xde0b6b3a7640000").await?;
     eventually("it serves again", async || Ok(world.get("/ok").await?.status.is_success())).await?;
     ensure!(!alerts_of_the_owner(&world).await?.contains(&AlertKind::ClaimUnaffordable));
     world.settle_for(cost(3)).await

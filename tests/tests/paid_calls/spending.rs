@@ -3,7 +3,6 @@
 use anyhow::{Context, Result, ensure};
 use farthing_os::clock;
 use farthing_protocol::Usdc;
-use farthing_testnet::rpc;
 use farthing_tests::{
     calls::{cost, expect_free, expect_refused, expect_served, fixed_owner, setting, with},
     command::farthing,
@@ -11,7 +10,7 @@ use farthing_tests::{
     world::{Answer, Setup, World},
 };
 use reqwest::StatusCode;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 #[tokio::test]
 async fn stopped_spending_refuses_every_call_over_restarts_while_selling_and_settling_go_on() -> Result<()> {
@@ -173,20 +172,14 @@ pub(crate) async fn send_with(world: &World, secret: &str, body: &Value) -> Resu
 #[tokio::test]
 async fn a_stop_while_a_channel_is_being_opened_holds_for_the_call_that_opens_it() -> Result<()> {
     let world = World::start().await?;
-    let url = world.chain.rpc_url();
-    rpc::call(&url, "evm_setAutomine", json!([false])).await?;
+    world.mine_by_hand().await?;
     let call = world.get("/ok");
     let stop = async {
-        eventually("the deposit waits", async || {
-            let waiting = rpc::call(&url, "txpool_status", json!([])).await?;
-            Ok(waiting["pending"] != "0x0")
-        })
-        .await?;
+        world.wait_for_pending().await?;
         farthing(&world.consumer, &["spending", "stop"]).await?.ends_with(0)?;
-        rpc::call(&url, "evm_setAutomine", json!([true])).await?;
-        rpc::call(&url, "evm_mine", json!([])).await
+        world.mine_at_once().await
     };
-    let (answer, _) = tokio::try_join!(call, stop)?;
+    let (answer, ()) = tokio::try_join!(call, stop)?;
     expect_free("stopped meanwhile", &answer, 503, "spending-stopped")?;
     assert_eq!(world.upstream.hits(), 0);
 

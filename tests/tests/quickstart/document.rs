@@ -9,7 +9,6 @@ use std::{mem, path::Path, str::Lines};
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// One step of a document.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Commands(Commands),

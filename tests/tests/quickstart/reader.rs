@@ -2,7 +2,6 @@
 //! that every reader fills.
 
 use std::{
-    env,
     ffi::OsString,
     fs::File,
     path::{Path, PathBuf},
@@ -12,10 +11,9 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use farthing_control::{ControlClient, endpoint};
 use farthing_protocol::Address;
-use farthing_testnet::program;
 use farthing_tests::{
     calls::free_port,
-    command::{Ran, WHEN_SLOW},
+    command::{Ran, WHEN_SLOW, path},
     wait::eventually,
 };
 use tokio::process::{Child, Command};
@@ -57,10 +55,7 @@ impl Reader {
             ("Port 3001", format!("Port {network}")),
             ("localhost:3002", format!("localhost:{panel}")),
         ];
-        let built = program("farthing")?;
-        let built = built.parent().context("the program lies in no folder")?.to_owned();
-        let others = env::var_os("PATH").unwrap_or_default();
-        let path = env::join_paths([built].into_iter().chain(env::split_paths(&others)))?;
+        let path = path()?;
         let environment = posing.environment().into_iter().chain(own).collect();
         Ok(Self { folder, environment, path, filled, running: Vec::new() })
     }

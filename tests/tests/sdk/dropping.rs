@@ -28,9 +28,6 @@ pub struct Dropping {
 
 impl Dropping {
     /// Passes connections on to the gateway at `url`; the first one ends in the middle of an answer.
-    ///
-    /// # Errors
-    /// When there is no port to be had.
     pub async fn start(url: &str) -> Result<Self> {
         let gateway: SocketAddr = {
             let port = url.rsplit(':').next().and_then(|port| port.trim_end_matches('/').parse().ok());

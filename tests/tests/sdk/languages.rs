@@ -71,9 +71,6 @@ pub fn folder() -> PathBuf {
 }
 
 /// Whether these are there: commands, or files below `tests/sdk`.
-///
-/// # Errors
-/// What is missing, and what to do.
 pub fn is_installed(needs: &[&str]) -> Result<(), String> {
     let is_there = |need: &&&str| {
         let path = env::var_os("PATH").unwrap_or_default();
@@ -88,9 +85,6 @@ pub fn is_installed(needs: &[&str]) -> Result<(), String> {
 
 impl Toolchain {
     /// Those that are installed here.
-    ///
-    /// # Errors
-    /// As with [`Self::is_here`].
     pub fn all_here() -> Result<Vec<Self>> {
         let here =
             |toolchain: Self| toolchain.is_here().map(|is_here| is_here.then_some(toolchain)).transpose();
@@ -98,9 +92,6 @@ impl Toolchain {
     }
 
     /// Whether it is installed here; where it is not, a loud word says so.
-    ///
-    /// # Errors
-    /// Where `CI` is set: what is not run there is run nowhere.
     pub fn is_here(&self) -> Result<bool> {
         let Err(missing) = is_installed(self.needs) else { return Ok(true) };
         ensure!(env::var_os("CI").is_none(), "{}: {missing}", self.language);
@@ -109,17 +100,11 @@ impl Toolchain {
     }
 
     /// Compiles what is in `work` and runs the language's program, with these variables. What it printed.
-    ///
-    /// # Errors
-    /// When anything is wrong, with all that was said.
     pub async fn run(&self, work: &Path, variables: &[(&str, String)]) -> Result<String> {
         self.run_script(self.script, work, variables).await
     }
 
     /// The same for the client `package` of one service, and the program of this name that uses it.
-    ///
-    /// # Errors
-    /// As with [`Self::run`].
     pub async fn run_one(
         &self,
         work: &Path,

@@ -30,9 +30,6 @@ pub struct Leaving {
 
 impl Leaving {
     /// Starts them in a program of their own, which links the gateway that they speak as.
-    ///
-    /// # Errors
-    /// When it does not start.
     pub async fn start() -> Result<Self> {
         let mut nodes = Command::new(program("farthing-leaving")?)
             .stdin(Stdio::piped())

@@ -88,9 +88,6 @@ pub fn document() -> Value {
 }
 
 /// Starts the service and sells it from the earthquakes' node.
-///
-/// # Errors
-/// When no port is free, or the node refuses it.
 pub async fn publish(demo: &Demo) -> Result<Api> {
     let router = Router::new()
         .route("/openapi.json", get(async || Json(document())))

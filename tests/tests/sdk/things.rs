@@ -36,9 +36,6 @@ pub struct Things {
 impl Things {
     /// `POST /things` answers with what it got; `GET /things/long` with a long thing and `deep` with lists within lists,
     /// and every other one is missing.
-    ///
-    /// # Errors
-    /// When no port is free.
     pub async fn start() -> Result<Self> {
         let kept = Kept::default();
         let router = Router::new()

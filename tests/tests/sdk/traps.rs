@@ -36,9 +36,6 @@ pub struct Traps {
 
 impl Traps {
     /// Listens, and writes a configuration file of curl's into the folder.
-    ///
-    /// # Errors
-    /// When there is no port, or nothing can be written.
     pub async fn set(folder: &Path) -> Result<Self> {
         let mut listening = JoinSet::new();
         let dripping = TcpListener::bind("127.0.0.1:0").await?;

@@ -66,7 +66,6 @@ fn every_file_is_named_by_the_module_above_it() {
 /// The modules of a crate by their paths from its root.
 struct Modules(BTreeMap<Vec<String>, Names>);
 
-/// The names that a module has.
 #[derive(Default)]
 struct Names {
     /// What it imports, each by its name here, with its path from the crate's root.

@@ -25,17 +25,11 @@ pub struct Measured {
 }
 
 /// Runs `farthing bridge inspect SOURCE …`.
-///
-/// # Errors
-/// When it does not end, whatever it says.
 pub async fn inspect(source: &OsStr, arguments: &[&str]) -> Result<Said> {
     run(command(source)?.args(arguments), b"").await
 }
 
 /// The same for what must work.
-///
-/// # Errors
-/// What the program says against it.
 pub async fn inspected(source: &Path, arguments: &[&str]) -> Result<String> {
     let said = inspect(source.as_os_str(), arguments).await?;
     ensure!(said.code == 0, "inspect {} {arguments:?}: {}", source.display(), said.err);
@@ -43,10 +37,6 @@ pub async fn inspected(source: &Path, arguments: &[&str]) -> Result<String> {
 }
 
 /// The registration report, with what it cost.
-///
-/// # Errors
-/// When there is none. Also when it is so short that a pipe holds it: the program ends then before its memory is
-/// looked at.
 pub async fn measured(source: &Path) -> Result<Measured> {
     let started = Instant::now();
     let mut command = command(source.as_os_str())?;
@@ -65,9 +55,6 @@ pub async fn measured(source: &Path) -> Result<Measured> {
 }
 
 /// Writes the schema that the exoplanets service publishes of itself.
-///
-/// # Errors
-/// When the service does not come up.
 pub async fn write_exoplanets(path: &Path) -> Result<()> {
     let service = ServiceProcess::start("exoplanets").await?;
     farthing_serve::tls::install_provider();

@@ -4,13 +4,13 @@ use std::{
     env,
     ffi::OsStr,
     path::{Path, PathBuf},
-    process::Stdio,
     time::Duration,
 };
 
 use anyhow::{Context, Result, ensure};
+use farthing_tests::command::fed;
 pub use farthing_tests::tell::tell;
-use tokio::{io::AsyncWriteExt as _, process::Command};
+use tokio::process::Command;
 
 /// Far longer than any of them takes, so that only a hanging one runs into it.
 const DEADLINE: Duration = Duration::from_secs(240);
@@ -46,9 +46,6 @@ pub struct Said {
 
 impl Kit {
     /// The tools. `None`, and a loud word, where they are not installed; there the test has nothing to say.
-    ///
-    /// # Errors
-    /// Where `CI` is set: what is not run there is run nowhere.
     pub fn find() -> Result<Option<Self>> {
         let folder = folder();
         let parts = ["node_modules/graphql/package.json", ".venv/bin/schemathesis"];
@@ -90,25 +87,10 @@ pub fn folder() -> PathBuf {
 }
 
 /// Runs a command to its end, with `input` on its standard input.
-///
-/// # Errors
-/// When it cannot be started, hangs, or is ended by a signal.
 pub async fn run(command: &mut Command, input: &[u8]) -> Result<Said> {
     let shown = format!("{:?}", command.as_std().get_program());
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .with_context(|| format!("{shown} cannot be started"))?;
-    let mut stdin = child.stdin.take().context("no standard input")?;
-    let feed = async move {
-        // A tool that fails early does not read.
-        let _ = stdin.write_all(input).await;
-    };
-    let both = async { tokio::join!(feed, child.wait_with_output()).1 };
-    let output = tokio::time::timeout(DEADLINE, both).await.with_context(|| format!("{shown} hangs"))??;
+    let done = tokio::time::timeout(DEADLINE, fed(command, input)).await;
+    let output = done.with_context(|| format!("{shown} hangs"))??;
     Ok(Said {
         code: output.status.code().with_context(|| format!("{shown} was ended by a signal"))?,
         out: String::from_utf8_lossy(&output.stdout).into_owned(),

@@ -240,7 +240,6 @@ impl Writer<'_> {
         self.written((name, &parameter.wire, parameter.required), &parameter.of, value)
     }
 
-    /// A value for the body of an operation.
     pub(crate) fn body_argument(&self, body: &Body, value: &Example) -> Argument {
         self.written(("body", "", body.required), &body.of, value)
     }

@@ -25,7 +25,6 @@ const VARIANTS_MAX: usize = 100;
 /// The largest whole number that a double holds with all below it: 2^53 - 1.
 const EXACT_MAX: i64 = (1 << 53) - 1;
 
-/// Makes types.
 pub(super) struct Builder<'d, 'w> {
     description: &'d ApiDescription,
     warnings: &'w mut Vec<String>,
@@ -68,7 +67,6 @@ impl<'d, 'w> Builder<'d, 'w> {
         self.description
     }
 
-    /// Adds a declared type.
     pub(super) fn push(&mut self, declared: Declared) -> Type {
         self.declared.push(declared);
         Type::Declared(self.declared.len() - 1)

@@ -92,7 +92,6 @@ impl Coercer<'_> {
         });
     }
 
-    /// One field's value.
     fn given(&mut self, place: &ValuePath<'_>, ty: &TypeRef, given: &GivenField<'_>, depth: usize) {
         match (given.whole, &given.members[..]) {
             (Some(text), []) => self.text(place, ty, text),

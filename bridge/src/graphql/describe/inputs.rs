@@ -111,7 +111,6 @@ impl<'s> InputSchemas<'s> {
         Schema::reference(named)
     }
 
-    /// An enum.
     pub fn choices(&mut self, id: TypeId, choices: &Enum) -> Schema {
         if let Some(known) = self.ids.get(&id) {
             return Schema::reference(*known);

@@ -9,7 +9,7 @@ use crate::{
 
 /// The fields that are wanted of one object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Wanted<'a> {
+pub(super) struct RequestedFields<'a> {
     /// `*`
     pub all: bool,
     /// In the caller's order; every text once.
@@ -24,11 +24,11 @@ pub(super) struct Name<'a> {
     pub position: usize,
     /// True if it was written without anything below it.
     pub alone: bool,
-    pub below: Option<Wanted<'a>>,
+    pub below: Option<RequestedFields<'a>>,
 }
 
 /// Reads the text, or says where it goes wrong.
-pub(super) fn parse(text: &str) -> Result<Wanted<'_>, String> {
+pub(super) fn parse(text: &str) -> Result<RequestedFields<'_>, String> {
     if text.len() > FIELDS_BYTES_MAX {
         return Err(format!("`fields` has {} bytes, {FIELDS_BYTES_MAX} are allowed", text.len()));
     }
@@ -37,7 +37,7 @@ pub(super) fn parse(text: &str) -> Result<Wanted<'_>, String> {
     if parser.peek().is_none() {
         return Err("`fields` is empty; name at least one field, or leave it out".into());
     }
-    let mut wanted = Wanted::default();
+    let mut wanted = RequestedFields::default();
     parser.list(&mut wanted, 1)?;
     if parser.peek().is_some() {
         return Err(parser.unexpected("a comma or the end"));
@@ -79,7 +79,7 @@ impl<'a> Parser<'a> {
         format!("`fields`, position {}: expected {expected}, but it {found}", self.position())
     }
 
-    fn list(&mut self, into: &mut Wanted<'a>, depth: usize) -> Result<(), String> {
+    fn list(&mut self, into: &mut RequestedFields<'a>, depth: usize) -> Result<(), String> {
         loop {
             self.item(into, depth)?;
             if !self.take(',') {
@@ -88,7 +88,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn item(&mut self, into: &mut Wanted<'a>, depth: usize) -> Result<(), String> {
+    fn item(&mut self, into: &mut RequestedFields<'a>, depth: usize) -> Result<(), String> {
         if depth > FIELDS_DEPTH_MAX {
             return Err(format!(
                 "`fields`, position {}: {FIELDS_DEPTH_MAX} levels are allowed",
@@ -130,7 +130,7 @@ impl<'a> Parser<'a> {
 
 impl<'a> Name<'a> {
     /// Its place in `into`, made if it is new there.
-    fn entry<'w>(self, into: &'w mut Wanted<'a>) -> &'w mut Self {
+    fn entry<'w>(self, into: &'w mut RequestedFields<'a>) -> &'w mut Self {
         let index = into.names.iter().position(|name| name.text == self.text).unwrap_or_else(|| {
             into.names.push(self);
             into.names.len() - 1
@@ -139,7 +139,7 @@ impl<'a> Name<'a> {
     }
 
     /// Returns the fields that are wanted below it, none at first.
-    fn below<'w>(self, into: &'w mut Wanted<'a>) -> &'w mut Wanted<'a> {
+    fn below<'w>(self, into: &'w mut RequestedFields<'a>) -> &'w mut RequestedFields<'a> {
         self.entry(into).below.get_or_insert_default()
     }
 }

@@ -55,7 +55,6 @@ impl ValueGenerator<'_, '_> {
         }
     }
 
-    /// A value as text.
     pub fn text(&mut self, ty: &TypeRef) -> Option<String> {
         let schema = self.schema;
         match ty.nullable() {

@@ -13,7 +13,6 @@ use crate::{
     values::ValuePath,
 };
 
-/// The value given for one argument.
 #[derive(Debug)]
 pub(super) enum GivenArgument<'a> {
     Nothing,

@@ -8,7 +8,6 @@ mod repairs;
 use super::read;
 use crate::graphql::{SchemaReading, print};
 
-/// Reads a schema that must be fine.
 fn fine(sdl: &str) -> SchemaReading {
     read(sdl.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{sdl}"))
 }

@@ -22,7 +22,6 @@ use crate::{
 /// Keys of a path item that are methods, and that nobody can call here.
 const UNSOLD_METHODS: &[&str] = &["options", "trace", "connect", "query"];
 
-/// Tags of one operation that are kept.
 const TAGS_MAX: usize = 20;
 
 impl<'d> DocumentReader<'d> {

@@ -275,7 +275,6 @@ impl<'d> DocumentReader<'d> {
     }
 }
 
-/// The longest name of a parameter.
 const NAME_BYTES_MAX: usize = 128;
 
 /// `None` for a style that is not offered.

@@ -48,7 +48,6 @@ impl<'d> Document<'d> {
     }
 }
 
-/// The text of `$ref`, if the value is a reference.
 pub(super) fn reference(value: &Value) -> Option<&str> {
     value.get("$ref")?.as_str()
 }

@@ -34,7 +34,6 @@ impl DocumentReader<'_> {
         servers
     }
 
-    /// Security schemes, in the document's order.
     pub(super) fn security(&mut self) -> Vec<SecurityScheme> {
         let components = self.document.root.get("components").and_then(Value::as_object);
         let sources = components.and_then(|components| object(components, "securitySchemes"));

@@ -27,7 +27,6 @@ pub(super) fn flag(members: &Members, key: &str) -> bool {
     members.get(key).is_some_and(|value| *value == Value::Bool(true))
 }
 
-/// A member that is an object.
 pub(super) fn object<'d>(members: &'d Members, key: &str) -> Option<&'d Members> {
     members.get(key)?.as_object()
 }

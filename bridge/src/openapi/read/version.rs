@@ -13,7 +13,6 @@ use crate::{
     shown,
 };
 
-/// The version of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DocumentVersion {
     family: Family,

@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use super::Version;
 
-/// The media type of a problem.
 pub(super) const MEDIA_TYPE: &str = "application/problem+json";
 
 /// An answer that any operation can have.
@@ -73,7 +72,6 @@ pub(super) const FAILURES: [Failure; 12] = [
     ),
 ];
 
-/// The schema of a problem.
 pub(super) fn schema(version: Version) -> Value {
     let charged = match version {
         Version::V31 => json!({ "type": ["boolean", "null"] }),

@@ -47,7 +47,6 @@ impl<'d> SchemaWriter<'d> {
         Self { description, version, names, problem, problem_is_referred: false, referred, unwritten, steps }
     }
 
-    /// Returns a reference to the network's problems.
     pub(super) fn problem_reference(&mut self) -> Value {
         self.problem_is_referred = true;
         json!({ "$ref": pointer(&self.problem) })

@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 
 mod page;
 
-use page::{Answer, Bought, Prices};
+use page::{Answer, BoughtQuakes, Prices};
 
 /// A page that sells nothing and buys earthquakes: visitors pick a magnitude, the node on this machine pays.
 #[derive(Debug, Parser)]
@@ -116,7 +116,7 @@ impl Node {
 
     /// One paid call. Its call id makes a repeat safe: the node charges it once, and gives its answer again. The error is for
     /// the visitor: what happened, and that nothing was charged where that is so.
-    async fn buy(&self, magnitude: &str) -> Result<Bought, String> {
+    async fn buy(&self, magnitude: &str) -> Result<BoughtQuakes, String> {
         let call = json!({
             "call_id": new_call_id(),
             "api_id_public": self.service,
@@ -135,7 +135,7 @@ impl Node {
         }
     }
 
-    async fn try_to_buy(&self, call: &Value) -> Result<Bought, Failed> {
+    async fn try_to_buy(&self, call: &Value) -> Result<BoughtQuakes, Failed> {
         let lost = |what: &str| Failed { what: what.to_owned(), charged: None };
         let began = Instant::now();
         let url = format!("{}/internal/call", self.url);
@@ -155,7 +155,7 @@ impl Node {
             charged: Some(true),
         })?;
         let charged = headers.get("x-farthing-charged").and_then(|value| value.to_str().ok());
-        Ok(Bought {
+        Ok(BoughtQuakes {
             quakes,
             charged: charged.unwrap_or("0").to_owned(),
             milliseconds: began.elapsed().as_millis(),

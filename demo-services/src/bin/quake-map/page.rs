@@ -26,7 +26,7 @@ pub(super) struct Prices {
 
 /// The result of one call.
 #[derive(Debug)]
-pub(super) struct Bought {
+pub(super) struct BoughtQuakes {
     pub(super) quakes: Vec<Quake>,
     /// USDC
     pub(super) charged: String,
@@ -70,7 +70,11 @@ pub(super) async fn guarded(mut response: Response) -> Response {
 }
 
 /// The whole page, after a call if there was one.
-pub(super) fn page(magnitude: &str, prices: &Prices, bought: Option<&Result<Bought, String>>) -> String {
+pub(super) fn page(
+    magnitude: &str,
+    prices: &Prices,
+    bought: Option<&Result<BoughtQuakes, String>>,
+) -> String {
     let choices: String = CHOICES
         .iter()
         .map(|choice| {
@@ -109,7 +113,7 @@ fn days(quakes: &[Quake]) -> String {
     }
 }
 
-fn result(bought: &Bought, magnitude: &str) -> String {
+fn result(bought: &BoughtQuakes, magnitude: &str) -> String {
     let mut rows = String::new();
     for quake in &bought.quakes {
         let place = quake.properties.place.as_deref().unwrap_or("unknown place");
@@ -136,7 +140,7 @@ fn result(bought: &Bought, magnitude: &str) -> String {
 }
 
 /// An equirectangular map, two units to a degree.
-fn map(bought: Option<&Bought>) -> String {
+fn map(bought: Option<&BoughtQuakes>) -> String {
     let quakes = bought.map_or(&[][..], |bought| &bought.quakes);
     let dot = |quake: &Quake| {
         let [east, north, _] = quake.geometry.coordinates;
@@ -230,7 +234,7 @@ mod tests {
             properties: Properties { place: Some(place.to_owned()), mag: Some(5.0), time: 0 },
             geometry: Geometry { coordinates: [10.0, 20.0, 30.0] },
         };
-        let bought = Ok(Bought { quakes: vec![quake], charged: "<b>".to_owned(), milliseconds: 1 });
+        let bought = Ok(BoughtQuakes { quakes: vec![quake], charged: "<b>".to_owned(), milliseconds: 1 });
         let prices = |price: Option<&str>| Prices { price: price.map(str::to_owned), max: "<u>".to_owned() };
         for page in [
             page("\"><i>", &prices(Some("<b>")), Some(&bought)),

@@ -7,7 +7,7 @@ use crate::verdict::{Reason, Source};
 
 /// A listing that made room or has to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Left {
+pub(crate) struct RemovedListing {
     pub(crate) service: ServiceId,
     pub(crate) item: ItemName,
     pub(crate) slot: Slot,
@@ -21,7 +21,7 @@ impl Listings {
         owner: Address,
         source: Source,
         now_secs: u64,
-    ) -> Result<Vec<Left>, Reason> {
+    ) -> Result<Vec<RemovedListing>, Reason> {
         let class = self.owners.class_of_new(owner);
         let owned = self.owners.find(owner).map_or(0, |(_, owner)| owner.slots.len());
         self.room_for(class, owned, source, now_secs)
@@ -41,7 +41,7 @@ impl Listings {
         owned: usize,
         source: Source,
         now_secs: u64,
-    ) -> Result<Vec<Left>, Reason> {
+    ) -> Result<Vec<RemovedListing>, Reason> {
         if class == Class::Stranger && self.strangers() >= self.limits.strangers_max {
             let strangers = self.classes.of(class);
             let slot = strangers
@@ -63,7 +63,7 @@ impl Listings {
 
     /// Listings of the owners that have been away longest: a hundredth at once, so that a full catalog does not sort
     /// its owners for each new listing.
-    fn away(&self, now_secs: u64) -> Vec<Left> {
+    fn away(&self, now_secs: u64) -> Vec<RemovedListing> {
         let is_away = |owner: &&Owner| {
             let kept = owner.slots.is_empty() || owner.class == Class::Kept;
             !kept && self.owners.state(owner, now_secs) != State::Live
@@ -82,7 +82,7 @@ impl Listings {
     }
 
     /// An owner keeps as many tombstones as it may have listings: the oldest makes room.
-    pub(super) fn oldest_tombstone(&self, listing: &Listing) -> Option<Left> {
+    pub(super) fn oldest_tombstone(&self, listing: &Listing) -> Option<RemovedListing> {
         let (_, owner) = self.owners.find(listing.owner).filter(|_| listing.tombstone)?;
         let held = || owner.slots.iter().filter_map(|&slot| Some((slot, self.get(slot)?)));
         let tombstones: Vec<(Slot, &Entry)> = held().filter(|(_, entry)| entry.tombstone).collect();
@@ -93,7 +93,7 @@ impl Listings {
         self.left(slot)
     }
 
-    pub(super) fn left(&self, slot: Slot) -> Option<Left> {
-        self.get(slot).map(|entry| Left { service: entry.service, item: entry.item, slot })
+    pub(super) fn left(&self, slot: Slot) -> Option<RemovedListing> {
+        self.get(slot).map(|entry| RemovedListing { service: entry.service, item: entry.item, slot })
     }
 }

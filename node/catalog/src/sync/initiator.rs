@@ -9,7 +9,9 @@ use farthing_protocol::{
     sync::{ItemName, SyncMessage},
 };
 
-use super::{RECENT_SECS, SESSION_MESSAGES_MAX, SESSION_SECS_MAX, Side, SyncError, name_of, wanted::Wanted};
+use super::{
+    RECENT_SECS, SESSION_MESSAGES_MAX, SESSION_SECS_MAX, Side, SyncError, name_of, wanted::FetchList,
+};
 use crate::{
     catalog::Catalog,
     verdict::{Neighbour, Source},
@@ -49,7 +51,7 @@ pub struct Initiator {
     is_whole: bool,
     need: Vec<ItemName>,
     have: Vec<ItemName>,
-    wanted: Wanted,
+    wanted: FetchList,
     summary: Summary,
 }
 
@@ -66,36 +68,19 @@ enum Phase {
 }
 
 impl Catalog {
-    /// Begins to reconcile with `peer`: the session and its first message.
-    ///
-    /// # Errors
-    /// [`SyncError`] when the catalog cannot be read.
+    /// Begins to reconcile with `peer`: the session and its first message. If the peer `knows_shards`, both compare
+    /// those that both keep.
     pub async fn initiator(
         &self,
         peer: impl Into<Neighbour>,
+        knows_shards: bool,
         now_secs: u64,
     ) -> Result<(Initiator, SyncMessage), SyncError> {
         let mut initiator = Initiator::new(self.clone(), peer.into(), now_secs);
-        let first = match self.takes_whole(Side::Own, now_secs) {
-            true => initiator.begin(Shards::ALL).await?,
-            false => initiator.begin_recent(now_secs).await?,
-        };
-        Ok((initiator, first))
-    }
-
-    /// The same with a peer that knows of shards: they compare those that both keep.
-    ///
-    /// # Errors
-    /// [`SyncError`] when the catalog cannot be read.
-    pub async fn initiator_of_shards(
-        &self,
-        peer: impl Into<Neighbour>,
-        now_secs: u64,
-    ) -> Result<(Initiator, SyncMessage), SyncError> {
-        let mut initiator = Initiator::new(self.clone(), peer.into(), now_secs);
-        let first = match self.takes_whole(Side::Own, now_secs) {
-            true => SyncMessage::Shards(self.shards().bits()),
-            false => initiator.begin_recent(now_secs).await?,
+        let first = match (self.takes_whole(Side::Own, now_secs), knows_shards) {
+            (true, true) => SyncMessage::Shards(self.shards().bits()),
+            (true, false) => initiator.begin(Shards::ALL).await?,
+            (false, _) => initiator.begin_recent(now_secs).await?,
         };
         Ok((initiator, first))
     }
@@ -112,7 +97,7 @@ impl Initiator {
             is_whole: true,
             need: Vec::new(),
             have: Vec::new(),
-            wanted: Wanted::new(),
+            wanted: FetchList::new(),
             summary: Summary::default(),
         }
     }

@@ -2,7 +2,9 @@
 
 use farthing_protocol::{reconciliation::Answers, shards::Shards, sync::SyncMessage};
 
-use super::{SESSION_MESSAGES_MAX, SESSION_SECS_MAX, Side, SyncError, check_names, name_of, wanted::Wanted};
+use super::{
+    SESSION_MESSAGES_MAX, SESSION_SECS_MAX, Side, SyncError, check_names, name_of, wanted::FetchList,
+};
 use crate::{
     budget::Work,
     catalog::Catalog,
@@ -23,7 +25,7 @@ pub struct Responder {
     /// Those that both sides keep, once the peer has told its own.
     shards: Shards,
     answers: Answers,
-    wanted: Wanted,
+    wanted: FetchList,
     stored: usize,
 }
 
@@ -37,7 +39,7 @@ impl Catalog {
             messages: 0,
             shards: Shards::ALL,
             answers: Answers::default(),
-            wanted: Wanted::new(),
+            wanted: FetchList::new(),
             stored: 0,
         }
     }

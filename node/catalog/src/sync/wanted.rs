@@ -15,7 +15,7 @@ const GROWTH: usize = 8;
 
 /// Names that are worth fetching in one session.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct FetchList {
     /// As the comparison told them: mostly the newest last, which are asked for first.
     rest: Vec<ItemName>,
     asked: HashSet<ItemName>,
@@ -24,7 +24,7 @@ pub(super) struct Wanted {
     is_full: bool,
 }
 
-impl Wanted {
+impl FetchList {
     pub(super) fn new() -> Self {
         Self { rest: Vec::new(), asked: HashSet::new(), portion: FIRST_PORTION, is_full: false }
     }

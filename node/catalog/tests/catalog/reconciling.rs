@@ -77,7 +77,7 @@ async fn a_peer_that_compares_without_end_is_left() {
     let listings = (0..100).map(|number| signed(number, number, |_| {})).collect();
     world.catalog.offer(listings, fetched(), NOW_SECS).await;
     let mut responder = world.catalog.responder(peer(2), NOW_SECS);
-    let (_, first) = World::new().catalog.initiator(peer(1), NOW_SECS).await.unwrap();
+    let (_, first) = World::new().catalog.initiator(peer(1), false, NOW_SECS).await.unwrap();
     let mut rounds = 0;
     let end = loop {
         match responder.on(first.clone(), NOW_SECS).await {
@@ -95,7 +95,7 @@ async fn noise_in_a_comparison_is_an_error_and_never_a_panic() {
     let world = World::new();
     let listings = (0..200).map(|number| signed(number, number, |_| {})).collect();
     world.catalog.offer(listings, fetched(), NOW_SECS).await;
-    let (_, first) = World::new().catalog.initiator(peer(1), NOW_SECS).await.unwrap();
+    let (_, first) = World::new().catalog.initiator(peer(1), false, NOW_SECS).await.unwrap();
     let SyncMessage::Compare(first) = first else { panic!("it begins with a comparison") };
     let answer = world.catalog.responder(peer(2), NOW_SECS).on(SyncMessage::Compare(first), NOW_SECS).await;
     let SyncMessage::Compare(packed) = answer.unwrap() else { panic!("and is answered by one") };
@@ -119,7 +119,7 @@ async fn noise_in_a_comparison_is_an_error_and_never_a_panic() {
         }
         let packed = SyncMessage::Compare(zstd::bulk::compress(&noise, 1).unwrap().into());
         let _ = world.catalog.responder(peer(2), NOW_SECS).on(packed.clone(), NOW_SECS).await;
-        let (mut initiator, _) = world.catalog.initiator(peer(2), NOW_SECS).await.unwrap();
+        let (mut initiator, _) = world.catalog.initiator(peer(2), false, NOW_SECS).await.unwrap();
         let _ = initiator.on(packed, NOW_SECS).await;
     }
     assert_eq!(world.catalog.counts().listings, 200);
@@ -128,7 +128,7 @@ async fn noise_in_a_comparison_is_an_error_and_never_a_panic() {
 #[tokio::test]
 async fn a_session_ends_when_its_time_is_over() {
     let [one, other] = [World::new(), World::new()];
-    let (mut initiator, first) = one.catalog.initiator(peer(2), NOW_SECS).await.unwrap();
+    let (mut initiator, first) = one.catalog.initiator(peer(2), false, NOW_SECS).await.unwrap();
     let mut responder = other.catalog.responder(peer(1), NOW_SECS);
     let late_secs = NOW_SECS + farthing_catalog::SESSION_SECS_MAX + 1;
     assert!(matches!(responder.on(first.clone(), late_secs).await, Err(SyncError::TooLong)));
@@ -149,7 +149,7 @@ async fn listings_nobody_asked_for_are_not_looked_at() {
     let mut responder = victim.catalog.responder(peer(2), NOW_SECS);
     let end = responder.on(unasked.clone(), NOW_SECS).await.unwrap_err();
     assert!(matches!(end, SyncError::Unasked) && end.is_hostile());
-    let (mut initiator, _) = victim.catalog.initiator(peer(2), NOW_SECS).await.unwrap();
+    let (mut initiator, _) = victim.catalog.initiator(peer(2), false, NOW_SECS).await.unwrap();
     assert!(initiator.on(unasked, NOW_SECS).await.unwrap_err().is_hostile());
     assert_eq!(victim.catalog.counts().listings, 0);
 
@@ -162,7 +162,7 @@ async fn listings_nobody_asked_for_are_not_looked_at() {
 async fn a_peer_that_names_what_it_does_not_have_gains_nothing() {
     let [one, other] = [World::new(), World::new()];
     other.offer(&signed(1, 1, |_| {}), fetched()).await;
-    let (mut initiator, first) = one.catalog.initiator(peer(2), NOW_SECS).await.unwrap();
+    let (mut initiator, first) = one.catalog.initiator(peer(2), false, NOW_SECS).await.unwrap();
     let mut responder = other.catalog.responder(peer(1), NOW_SECS);
     let answer = responder.on(first, NOW_SECS).await.unwrap();
     let farthing_catalog::Step::Send(SyncMessage::Fetch(_)) = initiator.on(answer, NOW_SECS).await.unwrap()
@@ -244,6 +244,6 @@ async fn a_full_catalog_compares_everything_now_and_then_and_what_is_new_in_betw
     let (summary, cost) = reconcile_shards(&larger.catalog, &full.catalog).await.unwrap();
     assert_eq!((summary.rounds, cost.messages), (0, 2), "nothing is said of what there is no room for");
     let later_secs = NOW_SECS + 6 * 3600;
-    let (_, first) = full.catalog.initiator_of_shards(peer(2), later_secs).await.unwrap();
+    let (_, first) = full.catalog.initiator(peer(2), true, later_secs).await.unwrap();
     assert!(matches!(first, SyncMessage::Shards(_)), "everything, after a while");
 }

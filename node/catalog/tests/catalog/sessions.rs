@@ -124,7 +124,8 @@ async fn whoever_asks_a_session_of_this_side_for_the_same_again_uses_up_its_shar
     for wallet in 0..5 {
         let mut peer =
             empty.catalog.responder(crate::world::key(250 + u64::from(wallet)).address(), NOW_SECS);
-        let (mut session, mut message) = world.catalog.initiator(hostile(wallet), NOW_SECS).await.unwrap();
+        let (mut session, mut message) =
+            world.catalog.initiator(hostile(wallet), false, NOW_SECS).await.unwrap();
         let names = loop {
             if let SyncMessage::Offer(names) = &message {
                 break names.clone();
@@ -159,7 +160,7 @@ async fn lies_about_ranges_end_the_session_and_are_held_against_their_sender() {
         let mut session = world.catalog.responder(peer(1), NOW_SECS);
         let end = session.on(packed(&lie), NOW_SECS).await;
         assert!(end.as_ref().is_err_and(SyncError::is_hostile), "{lie:?}: {end:?}");
-        let (mut session, _) = world.catalog.initiator(peer(1), NOW_SECS).await.unwrap();
+        let (mut session, _) = world.catalog.initiator(peer(1), false, NOW_SECS).await.unwrap();
         let end = session.on(packed(&lie), NOW_SECS).await;
         assert!(end.as_ref().is_err_and(SyncError::is_hostile), "{lie:?}: {end:?}");
     }
@@ -183,7 +184,7 @@ fn invented(round: u32) -> SyncMessage {
 #[tokio::test]
 async fn a_neighbour_that_always_names_more_is_left_after_so_many_rounds() {
     let world = bounded().await;
-    let (mut session, _) = world.catalog.initiator(peer(1), NOW_SECS).await.unwrap();
+    let (mut session, _) = world.catalog.initiator(peer(1), false, NOW_SECS).await.unwrap();
     let mut rounds = 0;
     let end = loop {
         rounds += 1;

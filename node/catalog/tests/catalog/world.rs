@@ -1,7 +1,7 @@
 //! A catalog in a folder of its own, owners with keys, and listings they sign.
 
 use farthing_catalog::{
-    Catalog, Initiator, Limits, Opened, Options, Query, Source, Step, Summary, SyncError, Verdict,
+    Catalog, Initiator, Limits, OpenedCatalog, Options, Query, Source, Step, Summary, SyncError, Verdict,
 };
 use farthing_protocol::{
     Address, Listing, SecretKey, ServiceId, ServiceNonce, Signed, Usdc, keccak256, shards::Shards,
@@ -35,12 +35,12 @@ impl World {
     pub fn keeping(shards: Shards, limits: Limits) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (catalog, opened) = Catalog::open(folder.path(), options(shards, &limits)).unwrap();
-        assert_eq!(opened, Opened::default());
+        assert_eq!(opened, OpenedCatalog::default());
         Self { folder, shards, limits, catalog }
     }
 
     /// Closes the catalog, changes its files by `meanwhile`, and opens it again.
-    pub fn reopen(self, meanwhile: impl FnOnce(&std::path::Path)) -> (Self, Opened) {
+    pub fn reopen(self, meanwhile: impl FnOnce(&std::path::Path)) -> (Self, OpenedCatalog) {
         let Self { folder, shards, limits, catalog } = self;
         drop(catalog);
         meanwhile(folder.path());
@@ -72,7 +72,6 @@ pub fn own() -> SecretKey {
     key(0)
 }
 
-/// The key of the owner with this number.
 pub fn key(number: u64) -> SecretKey {
     let mut bytes = [0x11; 32];
     bytes[..8].copy_from_slice(&number.to_be_bytes());
@@ -146,7 +145,6 @@ pub fn signed(number: u64, owner: u64, change: impl FnOnce(&mut Listing)) -> Sig
     sign(&listing, &key)
 }
 
-/// A query for words.
 pub fn words(words: &str) -> Query {
     Query { words: words.to_owned(), ..Query::default() }
 }
@@ -160,12 +158,12 @@ pub struct Cost {
 
 /// Reconciles `from` with `with`, message by message, as the network would carry them.
 pub async fn reconcile(from: &Catalog, with: &Catalog) -> Result<(Summary, Cost), SyncError> {
-    exchange(from.initiator(peer(2), NOW_SECS).await?, with).await
+    exchange(from.initiator(peer(2), false, NOW_SECS).await?, with).await
 }
 
 /// The same between two that know of shards.
 pub async fn reconcile_shards(from: &Catalog, with: &Catalog) -> Result<(Summary, Cost), SyncError> {
-    exchange(from.initiator_of_shards(peer(2), NOW_SECS).await?, with).await
+    exchange(from.initiator(peer(2), true, NOW_SECS).await?, with).await
 }
 
 async fn exchange(

@@ -40,9 +40,6 @@ pub struct DeploymentCost {
 
 impl ChainHandle {
     /// Asks the chain for the code at the contract's address.
-    ///
-    /// # Errors
-    /// See [`ChainError`].
     pub async fn contract_found(&self) -> Result<ContractFound, ChainError> {
         let found = self.0.reader.code(self.spec().contract).await.map_err(|error| self.unread(error))?;
         let hash = |code: &Bytes| hex::encode_prefixed(keccak256(code));
@@ -102,9 +99,6 @@ impl ChainHandle {
 
     /// Deploys the contract through the deterministic deployer, at this wallet's cost. Where it is already nothing is
     /// sent.
-    ///
-    /// # Errors
-    /// As [`ChainHandle::deployment_cost`].
     pub async fn deploy_contract(&self) -> Result<TxReport, ChainError> {
         if !self.is_left_to_deploy().await? {
             return Ok(TxReport::default());

@@ -43,9 +43,6 @@ impl ChainHandle {
 
     /// Asks the token whether it has taken an authorization of one decision to deposit, as [`Self::deposit_onto`] makes them:
     /// none of that decision can be used any more, whatever the channel holds by now.
-    ///
-    /// # Errors
-    /// See [`ChainError`].
     pub async fn is_deposit_taken(
         &self,
         config: ChannelConfig,
@@ -113,18 +110,12 @@ impl ChainHandle {
     }
 
     /// Final claim of the payee and immediate refund of the rest to the payer.
-    ///
-    /// # Errors
-    /// See [`ChainError`].
     pub async fn close(&self, row: ClaimRow) -> Result<TxReport, ChainError> {
         self.require_claimable(&row)?;
         self.operate(Intent::Close { row }).await.map(|outcome| report(&outcome))
     }
 
     /// The payer's request to close; the channel's delay begins.
-    ///
-    /// # Errors
-    /// See [`ChainError`].
     pub async fn request_close(&self, config: ChannelConfig) -> Result<TxReport, ChainError> {
         self.require_payer_or_signer(&config)?;
         self.operate(Intent::RequestClose { config }).await.map(|outcome| report(&outcome))
@@ -172,9 +163,6 @@ impl ChainHandle {
     }
 
     /// A plain transfer of the chain's own coin. Not safe to ask for twice.
-    ///
-    /// # Errors
-    /// As [`ChainHandle::send_usdc`].
     pub async fn send_eth(&self, to: Address, wei: u128) -> Result<TxReport, ChainError> {
         require(wei != 0, "a transfer of nothing")?;
         require(to != Address::ZERO, "the zero address would burn the money")?;
@@ -211,18 +199,12 @@ impl ChainHandle {
     }
 
     /// Asks the chain what any wallet holds now.
-    ///
-    /// # Errors
-    /// See [`ChainError`].
     pub async fn balances_of(&self, wallet: Address) -> Result<Balances, ChainError> {
         self.0.reader.balances(wallet, At::Latest).await.map_err(|error| self.unread(error))
     }
 
     /// The newest block that the chain cannot replace any more; 0 where no endpoint can say. Counts as a request in the
     /// background, like [`Self::landed`].
-    ///
-    /// # Errors
-    /// See [`ChainError`].
     pub async fn settled_block(&self) -> Result<u64, ChainError> {
         let reader = &self.0.background;
         let unread = |error| self.unread(error);
@@ -232,9 +214,6 @@ impl ChainHandle {
     }
 
     /// Looks for a transaction; `None` when no block has it: its block was replaced, or an endpoint had invented it.
-    ///
-    /// # Errors
-    /// See [`ChainError`].
     pub async fn landed(&self, transaction: TxHash) -> Result<Option<Landed>, ChainError> {
         let receipt = self.0.background.receipt(B256::from(transaction.0)).await;
         Ok(receipt.map_err(|error| self.unread(error))?.map(|receipt| Landed {
@@ -245,9 +224,6 @@ impl ChainHandle {
     }
 
     /// Asks the chain for the state of any channel now, as a view that is not remembered.
-    ///
-    /// # Errors
-    /// See [`ChainError`].
     pub async fn read_channel(&self, config: ChannelConfig) -> Result<ChannelView, ChainError> {
         let id = config.id(&self.0.domain);
         let at = At::Block(self.confirmed_block().await?);
@@ -270,9 +246,6 @@ impl ChainHandle {
 
     /// Reads the contract's USDC and its state of channels, by their ids: for an audit, which waits for nothing that is
     /// remembered.
-    ///
-    /// # Errors
-    /// See [`ChainError`].
     pub async fn read_contract(&self, ids: &[ChannelId]) -> Result<ContractBooks, ChainError> {
         let reader = &self.0.reader;
         let unread = |error| self.unread(error);

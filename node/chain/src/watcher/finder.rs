@@ -101,7 +101,7 @@ impl Finder {
         loop {
             if Instant::now() >= again_at {
                 again_at = Instant::now() + again;
-                if let Err(Stopped::NoWatcher) = self.read_again().await {
+                if let Err(EarlyEnd::NoWatcher) = self.read_again().await {
                     return;
                 }
             }
@@ -113,8 +113,8 @@ impl Finder {
                     let is_new = |head: &Option<Head>| head.is_some_and(|head| place(&head) != read);
                     let _ = tokio::time::timeout(PATIENCE.min(again), heads.wait_for(is_new)).await;
                 }
-                Err(Stopped::NoWatcher) => return,
-                Err(Stopped::Failing(reason)) => {
+                Err(EarlyEnd::NoWatcher) => return,
+                Err(EarlyEnd::Failing(reason)) => {
                     self.turn_to_next();
                     self.tell_failing(reason);
                     tokio::time::sleep(backoff.next_delay()).await;
@@ -124,7 +124,7 @@ impl Finder {
     }
 
     /// Reads the last hour again, from the next endpoint each time.
-    async fn read_again(&mut self) -> Result<(), Stopped> {
+    async fn read_again(&mut self) -> Result<(), EarlyEnd> {
         let (cursor, usual) = (self.cursor, self.reader.rpc.events_from());
         self.again = self.again.wrapping_add(1);
         let again = self.reader.spec.blocks_in(AGAIN_SECS).max(AGAIN_BLOCKS);
@@ -142,7 +142,7 @@ impl Finder {
     }
 
     /// The place of the head up to which all was read.
-    async fn catch_up(&mut self) -> Result<(u64, u64), Stopped> {
+    async fn catch_up(&mut self) -> Result<(u64, u64), EarlyEnd> {
         let seen = *self.views.head.borrow();
         let (head, reorganisations) = match seen {
             Some(head) => place(&head),
@@ -194,7 +194,7 @@ impl Finder {
 
     /// Gives up on one block if the endpoints answer about another one. If they do not, logs are away, and
     /// nothing is skipped for that.
-    async fn skip(&mut self, block: u64, head: u64, error: RpcError) -> Result<(), Stopped> {
+    async fn skip(&mut self, block: u64, head: u64, error: RpcError) -> Result<(), EarlyEnd> {
         let other = if block == head { block.saturating_sub(1) } else { head };
         if other == block || self.reader.logs(self.wallet, other, other).await.is_err() {
             return Err(failing(error));
@@ -213,7 +213,7 @@ impl Finder {
         Ok(())
     }
 
-    async fn hand_over(&self, logs: &[Log]) -> Result<(), Stopped> {
+    async fn hand_over(&self, logs: &[Log]) -> Result<(), EarlyEnd> {
         let mut named: BTreeMap<ChannelId, Option<ChannelConfig>> = BTreeMap::new();
         for (id, config) in logs.iter().filter_map(|log| self.named(log)) {
             let known = named.entry(id).or_default();
@@ -221,7 +221,7 @@ impl Finder {
         }
         let named: Found = named.into_iter().collect();
         for part in named.chunks(FOUND_MAX) {
-            self.found.send(part.to_vec()).await.map_err(|_| Stopped::NoWatcher)?;
+            self.found.send(part.to_vec()).await.map_err(|_| EarlyEnd::NoWatcher)?;
         }
         Ok(())
     }
@@ -286,18 +286,17 @@ pub(crate) fn channel_of(
     Some((id, Some(config)))
 }
 
-/// The address that an event has in a topic.
 pub(crate) fn address_in(topic: &B256) -> Address {
     Address::from_bytes(topic.0[12..].try_into().unwrap_or_default())
 }
 
 /// The reason that a round ended early.
-enum Stopped {
+enum EarlyEnd {
     Failing(String),
     NoWatcher,
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is the end of the error")]
-fn failing(error: RpcError) -> Stopped {
-    Stopped::Failing(error.to_string())
+fn failing(error: RpcError) -> EarlyEnd {
+    EarlyEnd::Failing(error.to_string())
 }

@@ -31,7 +31,6 @@ const LOOKS_MAX: u32 = 5;
 const LOOK_EVERY_MS_MAX: u64 = 1_000;
 /// The number of looks, over the patience for receipts, for a receipt that `LOOKS_MAX` looks did not find.
 const LATE_LOOKS: u32 = 60;
-/// Gas of a plain transfer.
 const TRANSFER_GAS: u64 = 21_000;
 /// Transactions of this wallet that a reorganisation may have dropped below one that waits. More are missing only where an
 /// endpoint lied about the nonce, and filling them would burn the wallet's ETH.

@@ -200,7 +200,6 @@ pub(crate) async fn until<T: Clone + std::fmt::Debug>(
     }
 }
 
-/// Waits until the chain is as wanted.
 pub(crate) async fn until_true<F: Future<Output = bool>>(mut wanted: impl FnMut() -> F) {
     let looking = async {
         while !wanted().await {

@@ -42,13 +42,13 @@ struct Row<'a> {
     summary: &'a str,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     deprecated: bool,
-    parameters: Vec<Taken<'a>>,
+    parameters: Vec<TakenParameter<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     body: Option<&'a str>,
 }
 
 #[derive(Serialize)]
-struct Taken<'a> {
+struct TakenParameter<'a> {
     name: &'a str,
     #[serde(rename = "in")]
     place: Place,
@@ -113,8 +113,8 @@ fn row(operation: &Operation) -> Row<'_> {
     }
 }
 
-fn taken(parameter: &Parameter) -> Taken<'_> {
-    Taken { name: &parameter.name, place: parameter.place, required: parameter.required }
+fn taken(parameter: &Parameter) -> TakenParameter<'_> {
+    TakenParameter { name: &parameter.name, place: parameter.place, required: parameter.required }
 }
 
 fn alternative(candidate: &Candidate) -> Alternative<'_> {
@@ -193,7 +193,7 @@ fn summary(row: &Row<'_>) -> String {
     if row.deprecated { format!("(deprecated) {short}") } else { short }
 }
 
-fn parameter(taken: &Taken<'_>) -> String {
+fn parameter(taken: &TakenParameter<'_>) -> String {
     let mark = if taken.required { "*" } else { "" };
     format!("{}{mark}", one_line(taken.name))
 }

@@ -52,7 +52,7 @@ pub(super) fn show(
         Request::Http(request) => {
             let url = request.url(&base).map_err(|error| Failure::new(Exit::Failure, error))?;
             let given = body.as_deref().unwrap_or_default().as_bytes();
-            context.output.data(&Sent::new(name, &url, request, given), Sent::text)
+            context.output.data(&SentRequest::new(name, &url, request, given), SentRequest::text)
         }
         Request::Graphql(request) => {
             let query = Query::new(name, request.query, request.variables)?;
@@ -113,7 +113,7 @@ impl Query {
 
 /// A request of any other API.
 #[derive(Serialize)]
-struct Sent {
+struct SentRequest {
     operation: String,
     method: &'static str,
     url: String,
@@ -122,7 +122,7 @@ struct Sent {
     body: Option<String>,
 }
 
-impl Sent {
+impl SentRequest {
     /// `given` is the caller's body.
     fn new(operation: String, url: &Url, request: HttpRequest, given: &[u8]) -> Self {
         let HttpRequest { method, headers, body, .. } = request;

@@ -26,7 +26,6 @@ pub enum Fallback {
     Unset,
 }
 
-/// The form of a value.
 #[derive(Debug, Clone, Copy)]
 pub enum Form {
     Text,

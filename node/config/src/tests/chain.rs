@@ -57,7 +57,6 @@ fn the_number_beside_a_presets_name_is_that_chains_or_nothing_starts() {
     assert!(refusal.contains("chain.chain_id: 84532 is another chain than base, which is 8453"), "{refusal}");
 }
 
-/// A custom chain with this number.
 fn custom(chain_id: &str) -> Setup {
     let custom = Setup::new().set("chain.preset=custom").set("chain.rpc_urls=https://rpc.example");
     custom.set(TOKEN).set(&format!("chain.chain_id={chain_id}"))

@@ -34,7 +34,6 @@ impl DeviceKey {
     }
 }
 
-/// A device key's hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct DeviceId(SecretHash);

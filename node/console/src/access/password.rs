@@ -111,9 +111,6 @@ impl Hasher {
 }
 
 /// As [`Hasher::hash`], on the caller's thread.
-///
-/// # Errors
-/// As [`Hasher::hash`].
 pub fn hash_now(password: &SecretText) -> Result<String, password_hash::Error> {
     let mut salt = [0; 16];
     getrandom::fill(&mut salt).map_err(|_| password_hash::Error::Crypto)?;

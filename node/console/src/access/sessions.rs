@@ -237,7 +237,6 @@ impl Sessions {
         self.0.len()
     }
 
-    /// Ends all, except for `kept`.
     pub fn end_all(&mut self, kept: Option<SessionId>) {
         self.0.retain(|entry| Some(entry.id) == kept);
     }

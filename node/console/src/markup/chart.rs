@@ -36,7 +36,6 @@ pub(crate) struct Chart<'a> {
     pub(crate) bands: Vec<Band>,
 }
 
-/// One part of the time.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TimePart {
     /// Below the chart, where there is room; empty where it never stands there.

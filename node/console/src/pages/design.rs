@@ -104,7 +104,6 @@ pub(super) async fn show(visit: Visit, Query(asked): Query<DesignParams>) -> Pag
     Ok(Rendered(&DesignTemplate { frame, part, components }).into_response())
 }
 
-/// Every component of a part.
 fn shown(frame: &Frame, part: DesignPart) -> askama::Result<Vec<ShownComponent>> {
     let made = MadeUp::new();
     let shown = |component: Component| -> askama::Result<ShownComponent> {

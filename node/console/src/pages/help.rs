@@ -94,12 +94,12 @@ struct Hit {
 }
 
 /// A word that is looked for: as it was typed, and what it may mean.
-struct Wanted {
+struct SearchWord {
     word: String,
     meant: &'static [&'static str],
 }
 
-impl Wanted {
+impl SearchWord {
     fn new(word: &str) -> Self {
         let word = word.to_lowercase();
         let known = MEANT.iter().find(|(beginning, _)| word.starts_with(beginning));
@@ -116,7 +116,7 @@ impl Wanted {
 /// Finds the passages that have every word, or what is meant by it: those first that have the words themselves, and of them those
 /// whose headings have them all.
 fn search(words: &str) -> Vec<Hit> {
-    let words: Vec<Wanted> = words.split_whitespace().map(Wanted::new).collect();
+    let words: Vec<SearchWord> = words.split_whitespace().map(SearchWord::new).collect();
     if words.is_empty() {
         return Vec::new();
     }

@@ -74,7 +74,6 @@ pub(super) struct Branch {
     pub(super) around: Around,
 }
 
-/// An operation.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Leaf {
     pub(super) method: String,

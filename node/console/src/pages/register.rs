@@ -69,7 +69,6 @@ crate::texts::words! {
 }
 
 impl RegisterStep {
-    /// Returns the address of a draft's step.
     pub(super) fn path(self, draft: &str) -> String {
         match self {
             Self::Source => "/panel/apis/new".to_owned(),

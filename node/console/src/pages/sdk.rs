@@ -41,11 +41,11 @@ struct SdkTemplate {
     head: ServiceHead,
     here: String,
     languages: Vec<SdkLanguage>,
-    made: Option<Made>,
+    made: Option<GeneratedClient>,
 }
 
 /// The client that was made in the chosen language.
-struct Made {
+struct GeneratedClient {
     language: SdkLanguage,
     single: bool,
     package: String,
@@ -82,7 +82,7 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>, Query(asked): Que
         Some(language) if service.details_missing.is_none() => {
             let single = !asked.single.is_empty();
             let sdk = make(node, id, &language.name, single).await?;
-            Some(Made::new(id, language.clone(), single, &sdk, &asked.file))
+            Some(GeneratedClient::new(id, language.clone(), single, &sdk, &asked.file))
         }
         _ => None,
     };
@@ -96,7 +96,7 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>, Query(asked): Que
     Ok(Rendered(&page).into_response())
 }
 
-impl Made {
+impl GeneratedClient {
     fn new(id: ServiceId, language: SdkLanguage, single: bool, sdk: &Sdk, asked: &str) -> Self {
         let first = || sdk.files.iter().find(|file| file.path == "README.md").or(sdk.files.first());
         let found = sdk.files.iter().find(|file| file.path == asked).or_else(first);

@@ -147,7 +147,6 @@ impl Part {
             .unwrap_or(Self::Overview)
     }
 
-    /// Returns the address of this part of a service.
     pub(super) fn address(self, id: &str) -> String {
         match self {
             Self::Overview => format!("/panel/catalog/{id}"),

@@ -95,6 +95,11 @@ impl Alert {
         Self { subject: subject.to_string(), ..self }
     }
 
+    /// The cause and the step to take, in one line.
+    pub fn line(&self) -> String {
+        format!("{}; {}", self.cause, self.action)
+    }
+
     /// The part of the node that does not work.
     pub fn part(&self) -> Option<NodePart> {
         let is_of_part = self.kind == AlertKind::NotReady;

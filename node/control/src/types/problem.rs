@@ -14,7 +14,7 @@ use super::UsdcText;
 const TYPE_PREFIX: &str = "urn:farthing:problem:";
 
 words! {
-    /// The problems that are told apart by their names.
+    /// The names of problems; `docs/problems.md` describes those of the gateway.
     ProblemName {
         UnknownPath = "unknown-path",
         /// A transfer whose end is not known: to repeat it may pay twice.
@@ -35,6 +35,37 @@ words! {
         Internal = "internal",
         AnswerNotRepeated = "answer-not-repeated",
         AnswerNoLongerKept = "answer-no-longer-kept",
+        Unauthorized = "unauthorized",
+        Malformed = "malformed",
+        TooLarge = "too-large",
+        NoSuchRoute = "no-such-route",
+        UnknownHost = "unknown-host",
+        OriginRefused = "origin-refused",
+        NoRoom = "no-room",
+        UnknownService = "unknown-service",
+        ServiceRetired = "service-retired",
+        SecretNotScoped = "secret-not-scoped",
+        MethodNotAllowed = "method-not-allowed",
+        BadParameter = "bad-parameter",
+        OverLimit = "over-limit",
+        NoCommonScheme = "no-common-scheme",
+        TermsRefused = "terms-refused",
+        ServiceFlagged = "service-flagged",
+        CallsUndecided = "calls-undecided",
+        InsufficientFunds = "insufficient-funds",
+        ChannelLow = "channel-low",
+        ChannelClosing = "channel-closing",
+        ChannelDelayTooShort = "channel-delay-too-short",
+        ChannelTooSmall = "channel-too-small",
+        DepositNotSafe = "deposit-not-safe",
+        LedgerClosed = "ledger-closed",
+        ShuttingDown = "shutting-down",
+        CallIdConflict = "call-id-conflict",
+        OwnerBusy = "owner-busy",
+        OwnerUnavailable = "owner-unavailable",
+        OwnerCannotClaim = "owner-cannot-claim",
+        OwnerBooksBehind = "owner-books-behind",
+        PaymentRefused = "payment-refused",
     }
 }
 

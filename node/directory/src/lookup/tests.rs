@@ -23,7 +23,8 @@ impl World {
         let mut begin: Vec<Contact> = numbers.into_iter().map(peer).collect();
         begin.sort_by_key(|contact| target.distance(contact.key()));
         let own = Key::of(b"own");
-        let lookup = Lookup::new(own, name_of(0), Wanted::Record, begin, None, NOW + Duration::from_secs(4));
+        let lookup =
+            Lookup::new(own, name_of(0), LookupPurpose::Record, begin, None, NOW + Duration::from_secs(4));
         Self { lookup, open: Vec::new(), now: NOW }
     }
 

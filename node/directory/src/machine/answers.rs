@@ -6,7 +6,7 @@ use crate::{
     job::Work,
     message::JobId,
     question::{Answered, Question},
-    records::{Refused, Untrue, VerifiedRecord, Verifier},
+    records::{RecordRefusal, Untrue, VerifiedRecord, Verifier},
     wire::{Filed, Response},
 };
 
@@ -108,7 +108,7 @@ impl<V: Verifier> Directory<V> {
         now: Now,
         record: VerifiedRecord<V::Document>,
         source: Key,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), RecordRefusal> {
         let kept = self.records.insert(record.clone(), source, now.unix_secs);
         self.outputs.push(Output::Heard { record, source, kept });
         kept

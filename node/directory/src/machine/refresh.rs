@@ -4,7 +4,7 @@ use super::{Directory, OWN_JOBS_MAX};
 use crate::{
     Key, Now,
     job::{Job, Work},
-    lookup::Wanted,
+    lookup::LookupPurpose,
     records::Verifier,
     wire::Name,
 };
@@ -44,7 +44,7 @@ impl<V: Verifier> Directory<V> {
             return false;
         }
         let Some(name) = self.refreshes.pop_front() else { return false };
-        let lookup = self.lookup(now, name, Wanted::Peers, None);
+        let lookup = self.lookup(now, name, LookupPurpose::Peers, None);
         self.begin_own(Work::Lookup(Box::new(lookup), None));
         true
     }

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    records::{Refused, Untrue},
+    records::{RecordRefusal, Untrue},
     testing::{NOW_SECS, Notary, contact, name_of, place, record},
     wire::Filed,
 };

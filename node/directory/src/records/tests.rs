@@ -15,7 +15,7 @@ fn alive(n: u32, seq: u64) -> VerifiedRecord<()> {
     record(n, seq, NOW_SECS, 3600)
 }
 
-fn insert(records: &mut Records<()>, record: VerifiedRecord<()>) -> Result<(), Refused> {
+fn insert(records: &mut Records<()>, record: VerifiedRecord<()>) -> Result<(), RecordRefusal> {
     records.insert(record, Key::of(SOURCE), NOW_SECS)
 }
 
@@ -45,7 +45,7 @@ fn only_a_newer_record_replaces_the_one_held() {
     let mut records = store(100, 100);
     insert(&mut records, alive(1, 5)).unwrap();
     for seq in [4, 5] {
-        assert_eq!(insert(&mut records, alive(1, seq)), Err(Refused::NotNewer { held: 5 }));
+        assert_eq!(insert(&mut records, alive(1, seq)), Err(RecordRefusal::NotNewer { held: 5 }));
     }
     insert(&mut records, alive(1, 6)).unwrap();
     assert_eq!((seq_of(&records, 1), records.len()), (Some(6), 1));
@@ -68,10 +68,10 @@ fn clocks_may_differ_by_five_minutes_and_no_more() {
 fn a_goodbye_supersedes_what_was_held_and_nothing_older_comes_back() {
     let mut records = store(100, 100);
     let goodbye = record(1, 6, NOW_SECS, 0);
-    assert_eq!(insert(&mut records, goodbye.clone()), Err(Refused::Time), "nobody to say goodbye to");
+    assert_eq!(insert(&mut records, goodbye.clone()), Err(RecordRefusal::Time), "nobody to say goodbye to");
     insert(&mut records, alive(1, 5)).unwrap();
     insert(&mut records, goodbye).unwrap();
-    assert_eq!(insert(&mut records, alive(1, 5)), Err(Refused::NotNewer { held: 6 }));
+    assert_eq!(insert(&mut records, alive(1, 5)), Err(RecordRefusal::NotNewer { held: 6 }));
     // An older record that is dated ahead lives for as long.
     records.remove_expired(NOW_SECS + CLOCK_SKEW_SECS_MAX + LIFETIME_SECS_MAX - 1);
     assert_eq!(seq_of(&records, 1), Some(6));
@@ -80,7 +80,7 @@ fn a_goodbye_supersedes_what_was_held_and_nothing_older_comes_back() {
     assert_consistent(&records);
     insert(&mut records, alive(1, 5)).unwrap();
     let ahead = record(1, 7, NOW_SECS + 301, 0);
-    assert_eq!(insert(&mut records, ahead), Err(Refused::Time), "no goodbye is of the future");
+    assert_eq!(insert(&mut records, ahead), Err(RecordRefusal::Time), "no goodbye is of the future");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn one_source_cannot_fill_the_store() {
     let mut records = store(100, 10);
     for n in 0..11 {
         let taken = insert(&mut records, alive(n, 1));
-        assert_eq!(taken, if n < 10 { Ok(()) } else { Err(Refused::SourceFull) }, "{n}");
+        assert_eq!(taken, if n < 10 { Ok(()) } else { Err(RecordRefusal::SourceFull) }, "{n}");
     }
     insert(&mut records, alive(1, 2)).expect("news of a wallet that is known always fits");
     records.insert(alive(12, 1), Key::of(b"other"), NOW_SECS).expect("others have their own share");

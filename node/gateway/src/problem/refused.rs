@@ -1,6 +1,7 @@
 //! The owner's refusals as problems: one row for each code.
 
 use axum::http::StatusCode;
+use farthing_control::types::ProblemName as Name;
 use farthing_protocol::RefusalCode;
 
 use super::{
@@ -8,48 +9,52 @@ use super::{
 };
 
 /// The owner's refusals, as the script sees them: status, name and title.
-pub(super) const fn refused(code: RefusalCode) -> (StatusCode, &'static str, &'static str) {
+pub(super) const fn refused(code: RefusalCode) -> (StatusCode, Name, &'static str) {
     match code {
         RefusalCode::Malformed | RefusalCode::BadParameter => {
-            (BAD_REQUEST, "bad-parameter", "The owner's node refused a parameter")
+            (BAD_REQUEST, Name::BadParameter, "The owner's node refused a parameter")
         }
         RefusalCode::UnknownService | RefusalCode::UnknownOperation => {
-            (NOT_FOUND, "unknown-path", "The owner no longer offers this")
+            (NOT_FOUND, Name::UnknownPath, "The owner no longer offers this")
         }
-        RefusalCode::MethodNotAllowed => (NO_METHOD, "method-not-allowed", "The path has no such method"),
-        RefusalCode::PriceChanged => (CONFLICT, "price-changed", "The price has changed"),
+        RefusalCode::MethodNotAllowed => (NO_METHOD, Name::MethodNotAllowed, "The path has no such method"),
+        RefusalCode::PriceChanged => (CONFLICT, Name::PriceChanged, "The price has changed"),
         RefusalCode::CallIdConflict => {
-            (CONFLICT, "call-id-conflict", "This call id was used for another call")
+            (CONFLICT, Name::CallIdConflict, "This call id was used for another call")
         }
-        RefusalCode::Busy | RefusalCode::RateLimited => (BUSY, "owner-busy", "The owner's node is busy"),
-        RefusalCode::TooLarge => (TOO_LARGE, "too-large", "The call is too large for the owner"),
+        RefusalCode::Busy | RefusalCode::RateLimited => (BUSY, Name::OwnerBusy, "The owner's node is busy"),
+        RefusalCode::TooLarge => (TOO_LARGE, Name::TooLarge, "The call is too large for the owner"),
         RefusalCode::ServicePaused | RefusalCode::Unavailable | RefusalCode::ChainStale => {
-            (UNAVAILABLE, "owner-unavailable", "The owner serves no calls at the moment")
+            (UNAVAILABLE, Name::OwnerUnavailable, "The owner serves no calls at the moment")
         }
         RefusalCode::PaymentRequired
         | RefusalCode::SchemeUnsupported
         | RefusalCode::UnknownChannel
         | RefusalCode::BadSignature
         | RefusalCode::VoucherAboveDeposit
-        | RefusalCode::InsufficientVoucher => (PAYMENT, "payment-refused", "The owner refused the payment"),
+        | RefusalCode::InsufficientVoucher => {
+            (PAYMENT, Name::PaymentRefused, "The owner refused the payment")
+        }
         RefusalCode::ChannelClosing => {
-            (UNAVAILABLE, "channel-closing", "The channel with this owner is being closed")
+            (UNAVAILABLE, Name::ChannelClosing, "The channel with this owner is being closed")
         }
         RefusalCode::DelayTooShort => {
-            (PAYMENT, "channel-delay-too-short", "The channel can be withdrawn sooner than the owner allows")
+            (PAYMENT, Name::ChannelDelayTooShort, "The channel can be withdrawn sooner than the owner allows")
         }
         RefusalCode::DepositTooSmall => {
-            (PAYMENT, "channel-too-small", "The channel holds less than the owner serves")
+            (PAYMENT, Name::ChannelTooSmall, "The channel holds less than the owner serves")
         }
         RefusalCode::DepositNotSafe => {
-            (PAYMENT, "deposit-not-safe", "The chain may still take back the channel's deposit")
+            (PAYMENT, Name::DepositNotSafe, "The chain may still take back the channel's deposit")
         }
         RefusalCode::OwnerCannotClaim => {
-            (UNAVAILABLE, "owner-cannot-claim", "The owner cannot claim what it has earned")
+            (UNAVAILABLE, Name::OwnerCannotClaim, "The owner cannot claim what it has earned")
         }
         RefusalCode::BooksBehind => {
-            (UNAVAILABLE, "owner-books-behind", "The owner's node lost records of calls that you paid")
+            (UNAVAILABLE, Name::OwnerBooksBehind, "The owner's node lost records of calls that you paid")
         }
-        RefusalCode::MayHaveRun => (BAD_GATEWAY, "may-have-run", "The call was interrupted and may have run"),
+        RefusalCode::MayHaveRun => {
+            (BAD_GATEWAY, Name::MayHaveRun, "The call was interrupted and may have run")
+        }
     }
 }

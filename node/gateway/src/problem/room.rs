@@ -1,6 +1,7 @@
 //! This node has no room for a request.
 
 use axum::http::StatusCode;
+use farthing_control::types::ProblemName as Name;
 
 use super::{Problem, ROOM_AFTER_MS};
 
@@ -8,7 +9,7 @@ impl Problem {
     pub fn no_room() -> Self {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
-            "no-room",
+            Name::NoRoom,
             "This node holds too much",
             "Wait as Retry-After says, then send it again with the same call_id. Nothing was done this time.",
         )

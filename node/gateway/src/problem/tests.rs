@@ -156,7 +156,7 @@ fn every_problem() -> Vec<Problem> {
 fn produced() -> Catalogue {
     let mut catalogue = Catalogue::new();
     for problem in every_problem() {
-        let (statuses, charged) = catalogue.entry(problem.name.to_owned()).or_default();
+        let (statuses, charged) = catalogue.entry(problem.name.to_string()).or_default();
         statuses.insert(problem.status.as_u16());
         let word = match problem.charged {
             ChargeStatus::No => "no",

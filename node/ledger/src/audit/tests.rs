@@ -163,7 +163,6 @@ fn change_payer(
     Ok(())
 }
 
-/// Changes the one purchase.
 fn change_purchase(tx: &WriteTransaction, change: impl FnOnce(&mut StoredPurchase)) -> Result<()> {
     let mut table = tx.open_table(PURCHASES)?;
     let mut row = payer::purchase_in(&table, CallId::from_bytes(ID))?.unwrap();

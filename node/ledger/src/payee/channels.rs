@@ -63,9 +63,6 @@ impl Ledger {
 
     /// Forgets a channel on which nothing was ever charged or promised, and whose close this node has not signed; any
     /// other stays.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub async fn forget_unused_payee_channel(&self, id: ChannelId) -> Result<()> {
         self.write(move |tx| {
             let mut table = tx.open_table(PAYEE_CHANNELS)?;
@@ -80,17 +77,11 @@ impl Ledger {
     }
 
     /// Every channel this node is paid on.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn payee_channels(&self) -> Result<Vec<PayeeChannelRow>> {
         self.read(all_channels)
     }
 
     /// One channel this node is paid on.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub fn payee_channel(&self, id: ChannelId) -> Result<Option<PayeeChannelRow>> {
         self.read(|tx| Ok(channel_in(&tx.open_table(PAYEE_CHANNELS)?, id)?.map(|row| row.into_row(id))))
     }

@@ -44,9 +44,6 @@ impl Ledger {
     }
 
     /// Marks every channel, after a loss of promises.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub async fn note_loss(&self) -> Result<()> {
         self.write(|tx| mark_all(tx).map(drop)).await
     }

@@ -16,9 +16,6 @@ use crate::{
 
 impl Ledger {
     /// Forgets a channel that the chain never had, when nothing was promised on it; any other stays. Returns whether it did.
-    ///
-    /// # Errors
-    /// Only failures of storage.
     pub async fn forget_unused_payer_channel(&self, id: ChannelId) -> Result<bool> {
         self.write(move |tx| {
             let mut table = tx.open_table(PAYER_CHANNELS)?;

@@ -89,7 +89,6 @@ impl Ended {
     }
 }
 
-/// The figures of some calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallFigures {
     /// By the code of their outcome.
@@ -127,7 +126,6 @@ impl CallFigures {
         self.outcomes.iter().fold(others, |sum, calls| sum.saturating_add(*calls))
     }
 
-    /// Adds other calls.
     pub fn add(&mut self, other: &Self) {
         add_each(&mut self.outcomes, &other.outcomes);
         add_each(&mut self.latencies.0, &other.latencies.0);

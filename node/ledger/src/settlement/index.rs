@@ -15,7 +15,6 @@ use crate::{
     tables::{self, SETTLEMENTS, SETTLEMENTS_BY_CHANNEL, SETTLEMENTS_UNDER_WAY},
 };
 
-/// Enters a settlement.
 pub(super) fn enter(tx: &WriteTransaction, settlement: &Settlement) -> Result<()> {
     let mut by_channel = tx.open_table(SETTLEMENTS_BY_CHANNEL)?;
     for key in keys(settlement) {

@@ -55,7 +55,6 @@ const RESTING_MAX: usize = 1024;
 const FOR_RELAY: &str = "you are connected through a relay, which carries bodies of at most 64 KiB; send less, or \
                          connect without a relay";
 
-/// The server of inbound calls.
 #[derive(Debug)]
 pub(crate) struct CallServer {
     streams: Arc<Admission>,

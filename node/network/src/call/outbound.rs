@@ -22,7 +22,6 @@ use crate::{
     line::Line,
 };
 
-/// A stream on which this node asks.
 #[derive(Debug)]
 pub(crate) struct AskingStream {
     line: Line,

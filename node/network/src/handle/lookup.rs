@@ -76,7 +76,6 @@ impl Sightings {
     }
 }
 
-/// Answers of one source.
 #[derive(Debug)]
 pub(crate) struct SourceAnswers {
     started: Instant,

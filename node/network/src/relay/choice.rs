@@ -63,7 +63,7 @@ impl RelayCandidate {
 
 /// A relay at which this node has or wants a place.
 #[derive(Debug)]
-struct Held {
+struct HeldRelay {
     relay: RelayCandidate,
     listener: ListenerId,
     /// The end of the wait for its answer; none once it gave a place.
@@ -96,7 +96,7 @@ pub(crate) struct Relays {
     pause_min: Duration,
     unproven_max: Duration,
     partners: Partners,
-    held: Vec<Held>,
+    held: Vec<HeldRelay>,
     failed: HashMap<PeerId, RelayFailure>,
     /// True while relays are wanted.
     seeks: bool,
@@ -141,7 +141,7 @@ impl Relays {
     pub(crate) fn asked(&mut self, relay: RelayCandidate, listener: ListenerId, now: Instant) {
         let answer_due = Some(now + ANSWER_WITHIN);
         let (test, test_due, unproven_since) = (None, now, now);
-        self.held.push(Held { relay, listener, answer_due, test, test_due, works: false, unproven_since });
+        self.held.push(HeldRelay { relay, listener, answer_due, test, test_due, works: false, unproven_since });
     }
 
     /// The relay gave a place, or goes on giving it.
@@ -153,9 +153,9 @@ impl Relays {
         }
     }
 
-    /// Lists the relays that are to be tested now.
     pub(crate) fn to_test(&self, now: Instant) -> Vec<RelayCandidate> {
-        let is_due = |held: &&Held| held.answer_due.is_none() && held.test.is_none() && held.test_due <= now;
+        let is_due =
+            |held: &&HeldRelay| held.answer_due.is_none() && held.test.is_none() && held.test_due <= now;
         self.held.iter().filter(is_due).map(|held| held.relay.clone()).collect()
     }
 
@@ -173,7 +173,7 @@ impl Relays {
 
     /// Somebody came in under this key along `way`. True when it was a test; then it has done what it was for.
     pub(crate) fn arrived(&mut self, key: &PeerId, way: &Multiaddr, now: Instant) -> bool {
-        let is_test = |held: &Held| held.test.as_ref().is_some_and(|test| test.key == *key);
+        let is_test = |held: &HeldRelay| held.test.as_ref().is_some_and(|test| test.key == *key);
         let Some(held) = self.held.iter_mut().find(|held| is_test(held)) else { return false };
         // Nobody else has the key, and it was taken to this relay alone.
         if circuit::is_circuit(way) {
@@ -233,11 +233,11 @@ impl Relays {
 
     /// Drops the relays that did not answer, or through which a test did not arrive.
     pub(crate) fn drop_overdue(&mut self, now: Instant) -> Vec<(RelayCandidate, ListenerId)> {
-        let is_overdue = |held: &Held| {
+        let is_overdue = |held: &HeldRelay| {
             let test_ends = held.test.as_ref().map(|test| test.ends);
             [held.answer_due, test_ends].into_iter().flatten().any(|due| due <= now)
         };
-        let (overdue, kept): (Vec<Held>, Vec<Held>) = self.held.drain(..).partition(is_overdue);
+        let (overdue, kept): (Vec<HeldRelay>, Vec<HeldRelay>) = self.held.drain(..).partition(is_overdue);
         self.held = kept;
         overdue.iter().for_each(|held| self.note_failure(held.relay.peer, now));
         overdue.into_iter().map(|held| (held.relay, held.listener)).collect()

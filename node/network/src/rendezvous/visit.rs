@@ -59,13 +59,13 @@ const ADDRESSES_MAX: usize = 64;
 const GLIMPSES_WITHIN: Duration = Duration::from_secs(3);
 
 /// The answers to one question.
-pub(super) struct Asked {
+pub(super) struct RendezvousAnswers {
     pub(super) named: Vec<Introduced>,
     pub(super) seen: Vec<IpAddr>,
 }
 
 /// Asks who is listed, under a key that is thrown away.
-pub(super) async fn ask(rendezvous: &Rendezvous) -> Result<Asked, RendezvousEnd> {
+pub(super) async fn ask(rendezvous: &Rendezvous) -> Result<RendezvousAnswers, RendezvousEnd> {
     let mut visit = Visit::enter(rendezvous, &Keypair::generate_ed25519()).await?;
     let query = visit.kademlia().get_providers(rendezvous.key.clone());
     if !visit.is_answered(query).await {
@@ -75,7 +75,7 @@ pub(super) async fn ask(rendezvous: &Rendezvous) -> Result<Asked, RendezvousEnd>
     if !rendezvous.allow_private {
         visit.own_address_shows().await;
     }
-    Ok(Asked { seen: visit.glimpses.agreed(), named: visit.named() })
+    Ok(RendezvousAnswers { seen: visit.glimpses.agreed(), named: visit.named() })
 }
 
 /// Has the node listed under its own key with these addresses.

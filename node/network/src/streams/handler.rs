@@ -23,12 +23,12 @@ use crate::{NotStarted, command::NoStream, line::ConnectionStreams};
 
 /// The protocol of streams that peers open, which is spoken or not.
 #[derive(Clone, Debug)]
-pub(crate) struct Served {
+pub(crate) struct ServedProtocol {
     pub(super) protocol: StreamProtocol,
     pub(super) serves: bool,
 }
 
-impl UpgradeInfo for Served {
+impl UpgradeInfo for ServedProtocol {
     type Info = StreamProtocol;
     type InfoIter = option::IntoIter<StreamProtocol>;
 
@@ -37,7 +37,7 @@ impl UpgradeInfo for Served {
     }
 }
 
-impl<C> InboundUpgrade<C> for Served {
+impl<C> InboundUpgrade<C> for ServedProtocol {
     type Output = C;
     type Error = Infallible;
     type Future = future::Ready<Result<C, Infallible>>;
@@ -52,7 +52,7 @@ pub(crate) struct StreamsHandler {
     peer: Address,
     /// Of this connection's streams, which end with it.
     source: ConnectionStreams,
-    served: Served,
+    served: ServedProtocol,
     accept: Accept,
     /// The time for which the connection is kept after a stream was used.
     kept: Duration,
@@ -63,7 +63,7 @@ impl StreamsHandler {
     pub(super) fn new(
         peer: Address,
         source: ConnectionStreams,
-        served: Served,
+        served: ServedProtocol,
         accept: Accept,
         kept: Duration,
     ) -> Self {
@@ -71,13 +71,13 @@ impl StreamsHandler {
     }
 }
 
-type Event<'a> = ConnectionEvent<'a, Served, ReadyUpgrade<StreamProtocol>, (), Opening>;
+type Event<'a> = ConnectionEvent<'a, ServedProtocol, ReadyUpgrade<StreamProtocol>, (), Opening>;
 type Action = ConnectionHandlerEvent<ReadyUpgrade<StreamProtocol>, Opening, Infallible>;
 
 impl ConnectionHandler for StreamsHandler {
     type FromBehaviour = Order;
     type ToBehaviour = Infallible;
-    type InboundProtocol = Served;
+    type InboundProtocol = ServedProtocol;
     type OutboundProtocol = ReadyUpgrade<StreamProtocol>;
     type InboundOpenInfo = ();
     type OutboundOpenInfo = Opening;

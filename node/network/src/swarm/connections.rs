@@ -42,7 +42,6 @@ use crate::{
 
 /// Ways through relays that are dialled beside a peer's addresses.
 const DIALLED_CIRCUITS_MAX: usize = 2;
-/// Addresses of one peer that are learned.
 const LEARNED_ADDRESSES_MAX: usize = 8;
 /// Addresses under which peers see this node that are shown.
 const OBSERVED_MAX: usize = 16;

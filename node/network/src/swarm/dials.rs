@@ -10,7 +10,6 @@ use libp2p::{
     swarm::{ConnectionId, DialError},
 };
 
-/// Addresses of one peer that are dialled.
 pub(super) const DIALLED_ADDRESSES_MAX: usize = 4;
 
 /// Returns whether a dial failed because this node has no place for it, which says nothing of the peer.

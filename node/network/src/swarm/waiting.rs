@@ -22,7 +22,6 @@ impl Waiter {
     }
 }
 
-/// Everybody who waits, by the peer.
 #[derive(Debug, Default)]
 pub(super) struct Waiters(HashMap<PeerId, Vec<Waiter>>);
 

@@ -49,9 +49,6 @@ pub struct Report {
 }
 
 /// Runs the demo and writes its report.
-///
-/// # Errors
-/// When something fails, or the money does not add up.
 pub async fn run(report_file: Option<&Path>) -> anyhow::Result<Report> {
     let folder = tempdir()?;
     let demo = Demo::start(&folder.0, Setup::default()).await?;
@@ -261,14 +258,14 @@ async fn transactions(demo: &Demo) -> anyhow::Result<u64> {
     Ok(all)
 }
 
-struct Bought {
+struct BoughtCall {
     millis: f64,
     charged: Usdc,
     receipt: String,
     answer: Value,
 }
 
-impl Bought {
+impl BoughtCall {
     /// One line for each earthquake.
     fn earthquakes(&self) -> anyhow::Result<Vec<String>> {
         let features = self.answer["features"].as_array().context("the answer has no features")?;
@@ -295,7 +292,7 @@ impl Bought {
     }
 }
 
-async fn buy(demo: &Demo, client: &reqwest::Client, body: &Value) -> anyhow::Result<Bought> {
+async fn buy(demo: &Demo, client: &reqwest::Client, body: &Value) -> anyhow::Result<BoughtCall> {
     let started = Instant::now();
     let response = client
         .post(format!("{}/internal/call", demo.gateway_url))
@@ -308,7 +305,7 @@ async fn buy(demo: &Demo, client: &reqwest::Client, body: &Value) -> anyhow::Res
     let millis = round(started.elapsed().as_secs_f64() * 1000.0);
     ensure!(status.is_success(), "the call failed with {status}: {}", String::from_utf8_lossy(&body));
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    Ok(Bought {
+    Ok(BoughtCall {
         millis,
         charged: header("x-farthing-charged").parse()?,
         receipt: header("x-farthing-receipt").to_owned(),

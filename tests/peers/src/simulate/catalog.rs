@@ -71,9 +71,6 @@ pub struct Section {
 
 /// Fills a catalog in `folder` and measures it. `idle_command` is a program that opens the catalog named by its
 /// last argument and prints what [`idle`] found.
-///
-/// # Errors
-/// When a catalog refuses what it should take, or files cannot be written.
 pub async fn run(plan: Plan, folder: &Path, idle_command: &[String]) -> Result<Section> {
     let measured = measure(plan, folder).await?;
     let idle = idle_in_a_process_of_its_own(idle_command, &folder.join(HERE))?;
@@ -81,9 +78,6 @@ pub async fn run(plan: Plan, folder: &Path, idle_command: &[String]) -> Result<S
 }
 
 /// The same without what only a process of its own can tell, which is left at zero.
-///
-/// # Errors
-/// As [`run`].
 pub async fn measure(plan: Plan, folder: &Path) -> Result<Section> {
     ensure!(plan.listings <= LISTINGS_MAX, "a catalog has {LISTINGS_MAX} places here");
     let (here, there) = (folder.join(HERE), folder.join("there"));
@@ -171,7 +165,7 @@ async fn reconcile(lacking: &Catalog, complete: &Catalog) -> Result<Cost> {
         (bytes, messages) = (bytes + frame.len(), messages + 1);
         Ok(wire::decode(&frame)?)
     };
-    let (mut initiator, mut message) = lacking.initiator(NEIGHBOUR, now_secs()).await?;
+    let (mut initiator, mut message) = lacking.initiator(NEIGHBOUR, false, now_secs()).await?;
     let mut responder = complete.responder(NEIGHBOUR, now_secs());
     loop {
         let answer = responder.on(carry(&message)?, now_secs()).await?;
@@ -336,9 +330,6 @@ pub struct Idle {
 }
 
 /// Fills the catalog in `folder` of a node that is not running: `listings` by others than its wallet.
-///
-/// # Errors
-/// When the catalog refuses what it should take, or files cannot be written.
 pub async fn fill(folder: &Path, network: &str, wallet: Address, listings: usize) -> Result<()> {
     fs::create_dir_all(folder)?;
     let (catalog, opened) = Catalog::open(folder, options(network, wallet))?;
@@ -348,9 +339,6 @@ pub async fn fill(folder: &Path, network: &str, wallet: Address, listings: usize
 }
 
 /// Opens the catalog in `folder`, searches once, and looks at this process, which should do nothing else.
-///
-/// # Errors
-/// When the catalog cannot be opened.
 pub async fn idle(folder: &Path) -> Result<Idle> {
     let started = Instant::now();
     let catalog = open(folder)?;

@@ -47,9 +47,6 @@ pub struct Lookups {
 }
 
 /// Makes up to `wanted` look-ups.
-///
-/// # Errors
-/// When everybody knows everybody, so that there is nothing to look for.
 pub async fn look_up(population: &mut Population, situation: &str, wanted: usize) -> Result<Lookups> {
     let (pairs, known_before_percent) = strangers(population, wanted);
     anyhow::ensure!(!pairs.is_empty(), "every node that was drawn knows every wallet that was drawn");

@@ -37,9 +37,6 @@ pub struct Section {
 }
 
 /// Fills the catalog of a node on a chain of its own and measures that node.
-///
-/// # Errors
-/// When the node does not start, or its catalog refuses what it should take.
 pub async fn run(listings: usize, searches: usize) -> Result<Section> {
     let progress = Progress::begin();
     let folder = tempfile::tempdir()?;

@@ -38,9 +38,6 @@ pub struct Holding {
 impl Holding {
     /// Opens a catalog of these shards in `folder` and lets it take its part in the network, on the runtime that this is called on.
     /// Listings of others are noted in `arrivals` when they are stored.
-    ///
-    /// # Errors
-    /// When its files cannot be made.
     pub async fn open(
         folder: PathBuf,
         key: SecretKey,
@@ -53,9 +50,6 @@ impl Holding {
     }
 
     /// The same within these limits.
-    ///
-    /// # Errors
-    /// As [`Self::open`].
     pub async fn open_within(
         folder: PathBuf,
         key: SecretKey,
@@ -103,9 +97,6 @@ impl Holding {
     }
 
     /// Takes a listing of this node's own and passes it on, as the node does when a service is published.
-    ///
-    /// # Errors
-    /// When it is not stored.
     pub async fn publish(&self, listing: &Signed<Listing>) -> Result<()> {
         let verdicts = self.store.offer(vec![listing.clone()], store::Source::Own, now_secs()).await;
         ensure!(

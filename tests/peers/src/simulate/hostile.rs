@@ -215,9 +215,6 @@ impl Hostiles {
     }
 
     /// Adds one that joins through `introducers`, knows the hostile ones before it, and lies about `victims`.
-    ///
-    /// # Errors
-    /// When it cannot be started.
     pub async fn join(&mut self, introducers: &[String], victims: &Victims) -> Result<()> {
         let number = self.len();
         let lie = Lie::ALL[number % Lie::ALL.len()];

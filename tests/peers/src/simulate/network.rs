@@ -110,9 +110,6 @@ const SIMULATED_MIN: usize = 100;
 
 /// Runs the whole life. What is found is printed, and given to `keep`, as soon as it is known: whoever ends a long run
 /// early has what came before.
-///
-/// # Errors
-/// When nodes cannot be started or meet nobody, and those of `keep`.
 pub fn run(plan: &Plan, keep: impl FnMut(&Section) -> Result<()>) -> Result<()> {
     let observer = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     observer.block_on(live(plan, keep))
@@ -200,9 +197,6 @@ fn directory_only() -> Kind {
 }
 
 /// Nodes as they are shipped, each with its catalog, watched while nobody wants anything of them.
-///
-/// # Errors
-/// When nodes cannot be started.
 pub async fn as_shipped_idle(nodes: usize, settle: Duration, watch: Duration) -> Result<Idle> {
     let before_mib = report::resident_mib()?;
     let machine = Machine::new(STAYING_THREADS)?;

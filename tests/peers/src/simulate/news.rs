@@ -41,18 +41,12 @@ pub struct Spread {
 
 /// Publishes `listings` from random nodes, one after the other, and waits for each. The times are the medians
 /// over listings.
-///
-/// # Errors
-/// When a listing cannot be signed, or nobody is told of it.
 pub async fn by_gossip(population: &mut Population, listings: usize) -> Result<Spread> {
     measured("gossip, measured", population, listings, PATIENCE).await
 }
 
 /// The same among nodes of which each keeps its catalog and compares it with others, as the node does. Without gossip
 /// these comparisons are all there is.
-///
-/// # Errors
-/// When nodes cannot be started, and those of [`by_gossip`].
 pub async fn into_catalogs(nodes: usize, gossip: bool, listings: usize, settle: Duration) -> Result<Spread> {
     let machine = Machine::new(2)?;
     let mut population = Population::new(Kind { gossip, ..Kind::as_shipped() }, nodes as u64);

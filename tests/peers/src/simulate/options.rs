@@ -53,9 +53,6 @@ impl Numbers {
 }
 
 /// Reads the words after the program's name.
-///
-/// # Errors
-/// What was not understood, what was expected instead, and how the program is used.
 pub fn read(commands: &'static [Command], words: &[String]) -> Result<Wanted, String> {
     let Some((first, rest)) = words.split_first() else {
         return Err(format!("a command is missing\n\n{}", usage(commands)));

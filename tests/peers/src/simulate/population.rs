@@ -45,8 +45,6 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// # Errors
-    /// When no thread can be started.
     pub fn new(threads: usize) -> Result<Self> {
         let runtime = Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
         Ok(Self { runtime: Some(runtime), stalled: None })
@@ -58,9 +56,6 @@ impl Machine {
 
     /// The machine goes silent without closing anything, as when its power fails: connections stay open until
     /// somebody notices, and whoever dials its nodes waits. For machines of one thread.
-    ///
-    /// # Errors
-    /// When the machine is gone.
     pub fn stall(&mut self) -> Result<()> {
         let (release, released) = std::sync::mpsc::sync_channel(0);
         // Every task of the machine waits for the thread that this one holds.
@@ -124,9 +119,6 @@ impl Population {
     /// Adds a node for every entry of `machines`, on that machine. Each joins through a few nodes that are
     /// there already and publishes its record, if its kind does. Returns how many had met nobody when the next ones joined; they
     /// stay and go on trying.
-    ///
-    /// # Errors
-    /// When a node does not start.
     pub async fn grow(&mut self, machines: &[&Machine]) -> Result<usize> {
         let mut alone = 0;
         if self.kind.catalogs && self.folder.is_none() {

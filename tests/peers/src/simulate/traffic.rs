@@ -43,9 +43,6 @@ impl Idle {
 }
 
 /// Watches `members`, which are of this kind, for `duration`. The process had `before_mib` before the first of them.
-///
-/// # Errors
-/// When there is nobody to watch, and where there is no `/proc`.
 pub async fn idle(kind: &str, members: &[Member], duration: Duration, before_mib: u64) -> Result<Idle> {
     anyhow::ensure!(!members.is_empty(), "nobody to watch");
     let (before, started) = (sum(members), Instant::now());

@@ -129,7 +129,7 @@ async fn compare(network: NetworkHandle, catalog: Catalog, with: Address) {
 
 async fn session(network: &NetworkHandle, catalog: &Catalog, with: Address) -> Result<()> {
     let mut stream = network.sync(with).await?;
-    let (mut session, mut message) = catalog.initiator(Neighbour::from(with), now_secs()).await?;
+    let (mut session, mut message) = catalog.initiator(Neighbour::from(with), false, now_secs()).await?;
     loop {
         stream.send(wire::encode(&message).into()).await?;
         let frame = stream.recv().await.context("ended")?;

@@ -94,7 +94,6 @@ impl Payer {
         Ok(payer)
     }
 
-    /// Deposits.
     async fn deposit(&self, config: ChannelConfig, deposit: Usdc) -> Result<()> {
         eventually("the chain is ready", async || {
             self.chain.refresh().await?;

@@ -15,11 +15,11 @@ use farthing_protocol::{
     shards::{Shards, shard_of},
     wire,
 };
+use farthing_tests::wait::eventually;
 use tempfile::TempDir;
 
-/// Until what should come has come; a machine may be busy.
+/// For two dozen searches; a machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(60);
-const LOOK: Duration = Duration::from_millis(50);
 
 /// A node of the network that joins through those at these addresses.
 async fn start(key: &SecretKey, bootstrap: Vec<String>) -> (NetworkHandle, Inbound, String) {
@@ -33,6 +33,18 @@ async fn start(key: &SecretKey, bootstrap: Vec<String>) -> (NetworkHandle, Inbou
     let (handle, inbound) = Network::start(config).await.unwrap();
     let listening = handle.status().borrow().listening.first().cloned().unwrap();
     (handle, inbound, listening)
+}
+
+/// The catalog of a node in this folder.
+async fn open(
+    folder: &TempDir,
+    key: &SecretKey,
+    handle: &NetworkHandle,
+    inbound: Inbound,
+    shards: Shards,
+) -> Holding {
+    let (path, key, handle) = (folder.path().to_owned(), key.clone(), handle.clone());
+    Holding::open(path, key, handle, inbound, Arrivals::default(), shards).await.unwrap()
 }
 
 /// The first owner with this name whose shard is, or is not, among these.
@@ -89,11 +101,7 @@ async fn a_search_finds_what_index_nodes_have_and_shows_nothing_that_its_owner_d
     let (seller, liar) = (owner("seller", kept, false), key("liar", 0));
 
     let (index, index_inbound, at_index) = start(&seller, Vec::new()).await;
-    let opening = |folder: &TempDir, key: &SecretKey, handle: &NetworkHandle, inbound, shards| {
-        let (folder, key, handle) = (folder.path().to_owned(), key.clone(), handle.clone());
-        Holding::open(folder, key, handle, inbound, Arrivals::default(), shards)
-    };
-    let index_holding = opening(&folders[0], &seller, &index, index_inbound, Shards::ALL).await.unwrap();
+    let index_holding = open(&folders[0], &seller, &index, index_inbound, Shards::ALL).await;
     index_holding.publish(&listing(&seller, "Tides of Cork")).await.unwrap();
     index.publish(FLAG_KEEPS_ALL, 1, [1; 32]).await.unwrap();
 
@@ -103,19 +111,16 @@ async fn a_search_finds_what_index_nodes_have_and_shows_nothing_that_its_owner_d
     lying.publish(FLAG_KEEPS_ALL, 0, [0; 32]).await.unwrap();
 
     let (searcher, searcher_inbound, _) = start(&searcher_key, vec![at_index, at_liar]).await;
-    let holding = opening(&folders[1], &searcher_key, &searcher, searcher_inbound, kept).await.unwrap();
-    let both_are_known = async {
-        while searcher.index_nodes(&[], 3).len() < 2 {
-            tokio::time::sleep(LOOK).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, both_are_known).await.expect("index nodes are known by their records");
-    let finding = async {
-        while found(&holding, "tides").await.is_empty() {
-            tokio::time::sleep(LOOK).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, finding).await.expect("what the index node has is found");
+    let holding = open(&folders[1], &searcher_key, &searcher, searcher_inbound, kept).await;
+    eventually(
+        "index nodes are known by their records",
+        async || Ok(searcher.index_nodes(&[], 3).len() == 2),
+    )
+    .await
+    .unwrap();
+    eventually("what the index node has is found", async || Ok(!found(&holding, "tides").await.is_empty()))
+        .await
+        .unwrap();
     assert_eq!(found(&holding, "tides").await, ["Tides of Cork"]);
     assert_eq!(holding.catalog().counts().listings, 0, "it is shown and not kept");
     let scope = searched(&holding, "tides").await.scope.unwrap();
@@ -135,10 +140,7 @@ async fn a_node_whose_places_are_all_taken_searches_at_index_nodes_as_well_and_s
     let folders = [TempDir::new().unwrap(), TempDir::new().unwrap()];
     let [full_key, seller] = ["full", "roomy"].map(|name| key(name, 0));
     let (index, index_inbound, at_index) = start(&seller, Vec::new()).await;
-    let path = folders[0].path().to_owned();
-    let (handle, arrivals) = (index.clone(), Arrivals::default());
-    let index_holding =
-        Holding::open(path, seller.clone(), handle, index_inbound, arrivals, Shards::ALL).await.unwrap();
+    let index_holding = open(&folders[0], &seller, &index, index_inbound, Shards::ALL).await;
     index_holding.publish(&listing(&seller, "Tides of Cork")).await.unwrap();
     index.publish(FLAG_KEEPS_ALL, 1, [1; 32]).await.unwrap();
 
@@ -149,12 +151,11 @@ async fn a_node_whose_places_are_all_taken_searches_at_index_nodes_as_well_and_s
     let holding =
         Holding::open_within(path, key, handle, inbound, arrivals, Shards::ALL, limits).await.unwrap();
     holding.publish(&listing(&full_key, "Its only place")).await.unwrap();
-    let finding = async {
-        while found(&holding, "tides").await != ["Tides of Cork"] {
-            tokio::time::sleep(LOOK).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, finding).await.expect("what the index node has is found");
+    eventually("what the index node has is found", async || {
+        Ok(found(&holding, "tides").await == ["Tides of Cork"])
+    })
+    .await
+    .unwrap();
     assert_eq!(holding.catalog().counts().listings, 1, "there was a place");
     let scope = searched(&holding, "tides").await.scope.unwrap();
     assert!(scope.is_full && scope.shards_kept == 16 && scope.index_nodes.asked == 1, "{scope:?}");
@@ -168,26 +169,20 @@ async fn a_name_that_another_owner_has_in_a_shard_that_is_not_kept_names_no_serv
     let seller = owner("imitated", kept, false);
     let (index, index_inbound, at_index) = start(&seller, Vec::new()).await;
     let (searcher, searcher_inbound, _) = start(&imitator, vec![at_index]).await;
-    let opening = |folder: &TempDir, key: &SecretKey, handle: &NetworkHandle, inbound, shards| {
-        let (folder, key, handle) = (folder.path().to_owned(), key.clone(), handle.clone());
-        Holding::open(folder, key, handle, inbound, Arrivals::default(), shards)
-    };
-    let index_holding = opening(&folders[0], &seller, &index, index_inbound, Shards::ALL).await.unwrap();
-    let holding = opening(&folders[1], &imitator, &searcher, searcher_inbound, kept).await.unwrap();
+    let index_holding = open(&folders[0], &seller, &index, index_inbound, Shards::ALL).await;
+    let holding = open(&folders[1], &imitator, &searcher, searcher_inbound, kept).await;
     let genuine = listing(&seller, "Tides of Cork");
     index_holding.publish(&genuine).await.unwrap();
     holding.publish(&listing(&imitator, "Tides of Cork")).await.unwrap();
     index.publish(FLAG_KEEPS_ALL, 1, [1; 32]).await.unwrap();
 
-    let naming = async {
-        // Names are known at once, words with the next commit of their index.
-        while holding.catalog().named("tides of cork".to_owned()).await.unwrap().len() < 2
-            || found(&holding, "cork").await.len() < 2
-        {
-            tokio::time::sleep(LOOK).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, naming).await.expect("the name is that of two services");
+    // Names are known at once, words with the next commit of their index.
+    eventually("the name is that of two services", async || {
+        let named = holding.catalog().named("tides of cork".to_owned()).await.unwrap();
+        Ok(named.len() >= 2 && found(&holding, "cork").await.len() >= 2)
+    })
+    .await
+    .unwrap();
     let hits = searched(&holding, "cork").await.page.hits;
     assert!(hits.iter().all(|hit| hit.look_alike.is_some()), "{hits:?}");
     let entry = holding.catalog().entry(genuine.claimed().unwrap().service).await.unwrap();
@@ -222,12 +217,8 @@ async fn index_nodes_that_leave_out_what_is_held_here_are_asked_after_one_that_n
     let seller = owner("named", kept, false);
     let (index, index_inbound, at_index) = start(&seller, Vec::new()).await;
     let (searcher, searcher_inbound, at_searcher) = start(&searcher_key, vec![at_index.clone()]).await;
-    let opening = |folder: &TempDir, key: &SecretKey, handle: &NetworkHandle, inbound, shards| {
-        let (folder, key, handle) = (folder.path().to_owned(), key.clone(), handle.clone());
-        Holding::open(folder, key, handle, inbound, Arrivals::default(), shards)
-    };
-    let index_holding = opening(&folders[0], &seller, &index, index_inbound, Shards::ALL).await.unwrap();
-    let holding = opening(&folders[1], &searcher_key, &searcher, searcher_inbound, kept).await.unwrap();
+    let index_holding = open(&folders[0], &seller, &index, index_inbound, Shards::ALL).await;
+    let holding = open(&folders[1], &searcher_key, &searcher, searcher_inbound, kept).await;
     for (holding, key) in [(&index_holding, &seller), (&holding, &searcher_key)] {
         let published = of_yesterday(&listing(key, "Tides of Cork"), key);
         holding.publish(&published).await.unwrap();
@@ -242,16 +233,14 @@ async fn index_nodes_that_leave_out_what_is_held_here_are_asked_after_one_that_n
         handle.publish(FLAG_KEEPS_ALL, 0, [0; 32]).await.unwrap();
         silent.push(handle);
     }
-    let all_are_there = async {
-        let count = SILENT_NODES + 1;
-        while searcher.index_nodes(&[], count).len() < count
-            || searcher.connected_peers().await.len() < count
-            || found(&index_holding, "water").await.len() < 2
-        {
-            tokio::time::sleep(LOOK).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, all_are_there).await.expect("all know each other");
+    let count = SILENT_NODES + 1;
+    eventually("all know each other", async || {
+        Ok(searcher.index_nodes(&[], count).len() == count
+            && searcher.connected_peers().await.len() >= count
+            && found(&index_holding, "water").await.len() >= 2)
+    })
+    .await
+    .unwrap();
     // Each search is another one, so that nothing is remembered of the last.
     let mut price_max = Usdc::from_micros(1_000_000);
     // Of one where an index node did not answer in time nothing follows; whoever is silent here answers, with nothing.
@@ -281,25 +270,19 @@ async fn an_index_node_refuses_no_search_because_others_search() {
     let folder = TempDir::new().unwrap();
     let (seller, asker) = (key("index", 0), key("asker", 0));
     let (index, index_inbound, at_index) = start(&seller, Vec::new()).await;
-    let (path, arrivals) = (folder.path().to_owned(), Arrivals::default());
-    let holding =
-        Holding::open(path, seller.clone(), index, index_inbound, arrivals, Shards::ALL).await.unwrap();
+    let holding = open(&folder, &seller, &index, index_inbound, Shards::ALL).await;
     let published = listing(&seller, "Tides of Cork");
     holding.publish(&published).await.unwrap();
-    let is_searched = async {
-        while found(&holding, "tides").await.is_empty() {
-            tokio::time::sleep(LOOK).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, is_searched).await.expect("what is published is found");
+    eventually("what is published is found", async || Ok(!found(&holding, "tides").await.is_empty()))
+        .await
+        .unwrap();
 
     let (asker, _inbound, _) = start(&asker, vec![at_index]).await;
-    let connected = async {
-        while !asker.connected_peers().await.contains(&seller.address()) {
-            tokio::time::sleep(LOOK).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, connected).await.expect("the index node is met");
+    eventually("the index node is met", async || {
+        Ok(asker.connected_peers().await.contains(&seller.address()))
+    })
+    .await
+    .unwrap();
     let search = ListingSearch {
         words: "tides".to_owned(),
         category: None,

@@ -48,7 +48,6 @@ struct EditTemplate {
 /// As they are typed.
 #[derive(Debug, Default, Deserialize)]
 pub(in crate::pages) struct EditFields {
-    /// The version that the page showed.
     #[serde(default)]
     version: u64,
     name: String,

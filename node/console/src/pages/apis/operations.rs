@@ -66,7 +66,6 @@ pub(in crate::pages) struct OperationsParams {
     page: usize,
 }
 
-/// Returns the address of a page of the operations.
 pub(super) fn address(id: ServiceId, number: usize) -> String {
     format!("/panel/apis/{id}/operations?page={number}")
 }

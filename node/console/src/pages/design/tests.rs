@@ -86,7 +86,6 @@ fn examples(part: DesignPart) -> String {
     components.iter().flat_map(|one| &one.examples).map(ToString::to_string).collect()
 }
 
-/// The values of an attribute.
 fn values<'h>(html: &'h str, attribute: &str) -> Vec<&'h str> {
     let begins = format!(" {attribute}=\"");
     html.split(&begins).skip(1).filter_map(|rest| rest.split('"').next()).collect()

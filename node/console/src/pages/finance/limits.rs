@@ -27,7 +27,7 @@ const ADDRESS: &str = "/panel/finance/limits";
 struct LimitsTemplate {
     frame: Frame,
     /// Since when, and whether it is lifted here.
-    stopped: Option<Stopped>,
+    stopped: Option<StopShown>,
     spent_today: String,
     left_today: String,
     at_rest: String,
@@ -43,7 +43,7 @@ struct LimitsTemplate {
     problem: Option<String>,
 }
 
-struct Stopped {
+struct StopShown {
     by_user: bool,
     since: String,
 }
@@ -99,7 +99,7 @@ async fn page(visit: &Visit, typed: Option<&LimitFields>, problem: Option<String
     };
     let page = LimitsTemplate {
         frame: visit.frame(Section::Finance).await?,
-        stopped: state.stopped.map(|by| Stopped {
+        stopped: state.stopped.map(|by| StopShown {
             by_user: by == StoppedBy::User,
             since: state
                 .stopped_secs
@@ -182,20 +182,20 @@ fn request(fields: &LimitFields) -> Result<LimitsRequest, String> {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(in crate::pages) struct Accepted {
+pub(in crate::pages) struct AcceptFields {
     service: String,
     up_to: String,
 }
 
 /// Lets all calls of a service cost what its owner asks for now.
-pub(in crate::pages) async fn accept(form: Form<Accepted>) -> Page {
+pub(in crate::pages) async fn accept(form: Form<AcceptFields>) -> Page {
     let _ = form.reauthenticated()?;
     let Form { visit, fields, .. } = form;
     let outcome = told(visit.panel.node(), endpoint::AcceptPrice, accepted(&fields)).await?;
     answered(&visit, outcome, Done::PriceAccepted).await
 }
 
-fn accepted(fields: &Accepted) -> Result<AcceptPrice, String> {
+fn accepted(fields: &AcceptFields) -> Result<AcceptPrice, String> {
     let service = fields
         .service
         .trim()

@@ -60,7 +60,6 @@ impl Stage {
     }
 }
 
-/// The orders of all sessions.
 #[derive(Debug)]
 pub(crate) struct Orders(SessionStore<Order>);
 

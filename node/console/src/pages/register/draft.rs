@@ -22,7 +22,6 @@ const BOUNDS: Bounds = Bounds {
     bytes_max: 2 * farthing_bridge::limits::DOCUMENT_BYTES_MAX,
 };
 
-/// The drafts of all sessions.
 #[derive(Debug)]
 pub(crate) struct Drafts(SessionStore<Draft>);
 
@@ -45,8 +44,6 @@ impl Drafts {
         self.0.get(session, name).ok_or_else(gone)
     }
 
-    /// # Errors
-    /// As [`Drafts::get`].
     pub(super) fn change<R>(
         &self,
         session: SessionId,

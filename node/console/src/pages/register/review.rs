@@ -35,7 +35,7 @@ struct ReviewTemplate {
     name: String,
     step: RegisterStep,
     title: String,
-    inspection: Read,
+    inspection: InspectionSummary,
     candidates: Vec<CandidateRow>,
     findings: Vec<Finding>,
     rows: Vec<ReviewRow>,
@@ -48,7 +48,7 @@ struct ReviewTemplate {
 }
 
 /// A summary, in a line or two, of the description that was read.
-struct Read {
+struct InspectionSummary {
     format: String,
     origin: String,
     upstream: String,
@@ -129,7 +129,7 @@ async fn page(visit: &Visit, name: String, draft: &Draft, number: usize, problem
     Ok(Rendered(&page).into_response())
 }
 
-fn read(inspection: &Inspection) -> Read {
+fn read(inspection: &Inspection) -> InspectionSummary {
     let Inspection { source, upstreams, security, report, .. } = inspection;
     let origin = match (&source.url, source.file.as_str()) {
         (Some(url), _) => url.clone(),
@@ -137,7 +137,7 @@ fn read(inspection: &Inspection) -> Read {
         (None, file) => file.to_owned(),
     };
     let wanted: Vec<String> = security.iter().map(ToString::to_string).collect();
-    Read {
+    InspectionSummary {
         format: report.format.clone(),
         origin: show::visible(&origin),
         upstream: upstreams.first().map_or_else(String::new, |upstream| show::visible(upstream)),

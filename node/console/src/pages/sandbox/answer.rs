@@ -186,7 +186,6 @@ pub(super) fn outcome_of(answer: &Answer) -> ShownOutcome {
     }
 }
 
-/// A published sample as an answer.
 pub(super) fn of_sample(sample: &OperationSample) -> Answer {
     let sample = &sample.sample;
     Answer {

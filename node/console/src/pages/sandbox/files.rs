@@ -20,7 +20,6 @@ const UNCHOSEN: &str = "file";
 /// Longer lists are not for forms.
 const ITEMS_MAX: usize = 200;
 
-/// A body with files.
 #[derive(Debug)]
 pub(super) enum FileBody {
     /// The file is all of it.

@@ -65,7 +65,6 @@ pub(super) enum CallBody {
     Files(FileBody),
 }
 
-/// A body that was typed.
 #[derive(Debug)]
 pub(super) struct TypedBody {
     /// JSON as it was typed, or a text as JSON.

@@ -20,7 +20,6 @@ const TEXT_CHARS_MAX: usize = 4_000;
 pub(in crate::pages) struct Sample {
     pub(in crate::pages) operation: String,
     pub(in crate::pages) status: u16,
-    /// The origin of the sample, in words.
     pub(in crate::pages) origin: &'static str,
     pub(in crate::pages) map: Markup,
     pub(in crate::pages) table: Table,
@@ -46,7 +45,6 @@ impl Sample {
     }
 }
 
-/// Puts the origin of a sample into words.
 pub(crate) const fn origin_words(origin: Origin) -> &'static str {
     match origin {
         Origin::Recorded => "Recorded from the owner's server",

@@ -30,11 +30,11 @@ struct CallTemplate {
     frame: Frame,
     step: SetupStep,
     cards: Vec<Card>,
-    tried: Option<Tried>,
+    tried: Option<TriedService>,
 }
 
 /// The service that was chosen.
-struct Tried {
+struct TriedService {
     name: String,
     price: String,
     is_free: bool,
@@ -71,7 +71,7 @@ pub(in crate::pages) async fn show(visit: Visit, Query(asked): Query<FirstCallPa
 
 impl CallTemplate {
     /// The service that was chosen, where a call of it can be paid.
-    fn first_call(&self) -> Option<&Tried> {
+    fn first_call(&self) -> Option<&TriedService> {
         self.tried.as_ref().filter(|tried| tried.is_free || self.is_funded())
     }
 
@@ -82,7 +82,7 @@ impl CallTemplate {
     }
 }
 
-async fn try_out(node: &Local, id: ServiceId) -> Result<Tried, Failure> {
+async fn try_out(node: &Local, id: ServiceId) -> Result<TriedService, Failure> {
     let service = node.ask(endpoint::CatalogService.of(id)).await?;
     let sandbox = Part::Sandbox.address(&id.to_string());
     let sample = match node.ask(endpoint::CatalogSamples.of(id)).await {
@@ -91,7 +91,7 @@ async fn try_out(node: &Local, id: ServiceId) -> Result<Tried, Failure> {
         Err(ControlError::Refused(problem)) => Err(texts::sentence(&show::visible_lines(&problem.detail))),
         Err(error) => return Err(error.into()),
     };
-    Ok(Tried {
+    Ok(TriedService {
         name: show::visible(&service.hit.name),
         price: show::usdc(service.hit.price.0),
         is_free: service.hit.price.0.is_zero(),

@@ -119,7 +119,7 @@ fn a_peers_record_is_acknowledged_when_it_is_verified_and_kept() {
     let (kept, outputs) = put(3, record(5, 1, NOW_SECS, 3600).filed());
     assert!(!kept && outputs.iter().any(|output| matches!(output, Output::Refuse(Token(3)))));
     let heard = |output: &Output<()>| {
-        matches!(output, Output::Heard { kept: Err(Refused::NotNewer { held: 2 }), .. })
+        matches!(output, Output::Heard { kept: Err(RecordRefusal::NotNewer { held: 2 }), .. })
     };
     assert!(outputs.iter().any(heard));
     let mut forged = good.value.to_vec();

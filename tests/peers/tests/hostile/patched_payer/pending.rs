@@ -33,7 +33,7 @@ async fn deposits_count_and_pending_closes_are_seen_while_a_claim_waits_to_be_mi
 
     let sent = rpc::transactions_of(&url, world.owner_wallet).await?;
     // The claim is sent, and from now on no block is cheap enough for it.
-    rpc::call(&url, "evm_setAutomine", json!([false])).await?;
+    world.mine_by_hand().await?;
     let control = world.owner.control().clone();
     let claim = tokio::spawn(async move { control.ask(endpoint::Settle).await });
     eventually("the claim waits", async || waiting(&world).await).await?;
@@ -51,8 +51,7 @@ async fn deposits_count_and_pending_closes_are_seen_while_a_claim_waits_to_be_mi
     let mined = rpc::transactions_of(&url, world.owner_wallet).await? - sent;
     ensure!(mined == 0 && !claim.is_finished(), "the claim is through already");
 
-    rpc::call(&url, "anvil_setNextBlockBaseFeePerGas", json!(["0x0"])).await?;
-    rpc::call(&url, "evm_mine", json!([])).await?;
+    world.make_gas_cheap().await?;
     assert_eq!(claim.await??.claimed.0, PRICE);
     expect_paid(&world, 2).await
 }

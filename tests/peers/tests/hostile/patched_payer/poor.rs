@@ -57,7 +57,7 @@ async fn a_wallet_whose_eth_pays_for_some_claims_makes_the_dearest_and_takes_on_
     }
     ensure!(!is_alarmed(&world).await?);
 
-    world.set_eth_of_the_owner(WEI_FOR_FOUR).await?;
+    world.set_eth(world.owner_wallet, WEI_FOR_FOUR).await?;
     eventually("the owner says that ETH is short", async || is_alarmed(&world).await).await?;
     payer.refused("beyond its ETH", call("more", channels[1], 2), RefusalCode::OwnerCannotClaim).await?;
     // What many channels owe keeps nobody from calling whose claim is among those that are made.
@@ -69,7 +69,7 @@ async fn a_wallet_whose_eth_pays_for_some_claims_makes_the_dearest_and_takes_on_
     );
     assert_eq!(world.chain.usdc_of(world.owner_wallet).await?, cost(9), "the dearest four");
 
-    world.set_eth_of_the_owner("0xde0b6b3a7640000").await?;
+    world.set_eth(world.owner_wallet, "0xde0b6b3a7640000").await?;
     eventually("the owner has enough", async || Ok(!is_alarmed(&world).await?)).await?;
     payer.served(call("more", channels[1], 2)).await?;
     let settled = world.owner.control().ask(endpoint::Settle).await?;
@@ -90,7 +90,7 @@ async fn a_wallet_whose_eth_pays_for_a_claim_without_its_tip_is_told_and_takes_o
 
     let base_fee = json!([format!("{:#x}", 5_000_000)]);
     rpc::call(&world.chain.rpc_url(), "anvil_setNextBlockBaseFeePerGas", base_fee).await?;
-    world.set_eth_of_the_owner(WEI_FOR_NO_TIP).await?;
+    world.set_eth(world.owner_wallet, WEI_FOR_NO_TIP).await?;
     let settled = world.owner.control().ask(endpoint::Settle).await;
     ensure!(settled.is_err_and(|error| format!("{error:?}").contains("ETH")), "the claim is not paid for");
     eventually("the owner says that ETH is short", async || is_alarmed(&world).await).await?;

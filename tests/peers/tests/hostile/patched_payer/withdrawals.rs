@@ -2,7 +2,6 @@
 
 use farthing_control::{endpoint, types::HistoryState};
 use farthing_testnet::rpc;
-use serde_json::json;
 
 use super::*;
 
@@ -16,8 +15,7 @@ async fn what_a_payer_withdraws_unclaimed_is_booked_as_lost_and_costs_no_gas() -
     let sent = rpc::transactions_of(&url, world.owner_wallet).await?;
     payer.chain.request_close(payer.config).await?;
     payer.until_closing(payer.request("late", PRICE)).await?;
-    rpc::call(&url, "evm_increaseTime", json!([payer.config.close_delay_secs + 1])).await?;
-    rpc::call(&url, "evm_mine", json!([])).await?;
+    world.mine_after(payer.config.close_delay_secs + 1).await?;
     payer.chain.withdraw(payer.config).await?;
     assert_eq!(world.chain.usdc_of(payer.key.address()).await?, FUNDS);
 
