@@ -141,7 +141,15 @@ impl Relays {
     pub(crate) fn asked(&mut self, relay: RelayCandidate, listener: ListenerId, now: Instant) {
         let answer_due = Some(now + ANSWER_WITHIN);
         let (test, test_due, unproven_since) = (None, now, now);
-        self.held.push(HeldRelay { relay, listener, answer_due, test, test_due, works: false, unproven_since });
+        self.held.push(HeldRelay {
+            relay,
+            listener,
+            answer_due,
+            test,
+            test_due,
+            works: false,
+            unproven_since,
+        });
     }
 
     /// The relay gave a place, or goes on giving it.
