@@ -10,8 +10,8 @@ use farthing_discovery::Catalog;
 use farthing_ledger::Ledger;
 use farthing_network::NetworkHandle;
 use farthing_owner::{
-    book::Book, health::Health, intake::IntakeOptions, node_record, previews::Previews, publish::Reader,
-    registry::Registry, upstream::UpstreamOptions,
+    Owner, book::Book, health::Health, intake::IntakeOptions, node_record, previews::Previews,
+    publish::Reader, registry::Registry, upstream::UpstreamOptions,
 };
 use farthing_protocol::{Address, Usdc};
 use farthing_shared::{chain_view, refused::RefusedCalls};
@@ -49,6 +49,8 @@ pub struct Handles {
     pub channels: Arc<PayerChannels>,
     pub funding: Funding,
     pub book: Book,
+    /// The half that sells, for those who call it in another way than through the network.
+    pub owner: Owner,
     pub settlement: Settlement,
     pub saved: SavedRequests,
     pub secrets: Arc<Secrets>,

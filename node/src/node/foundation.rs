@@ -25,6 +25,7 @@ use farthing_owner::{
     terms::Terms,
     told::{BooksLimiter, GivenAgain},
     upstream::{OwnPorts, UpstreamOptions},
+    x402::Door,
 };
 use farthing_protocol::{ChannelConfig, ChannelId, Escrow, wire::NetworkName};
 use farthing_shared::{call_ends::CallEnds, refused::RefusedCalls};
@@ -183,8 +184,8 @@ impl Foundation {
         })
     }
 
-    pub(super) fn owner(&self, closes: mpsc::Sender<ChannelId>) -> OwnerParts {
-        OwnerParts {
+    pub(super) fn owner(&self, closes: mpsc::Sender<ChannelId>) -> Result<OwnerParts, LedgerError> {
+        Ok(OwnerParts {
             signer: self.signer.clone(),
             ledger: self.ledger.clone(),
             chain: self.chain.clone(),
@@ -200,7 +201,8 @@ impl Foundation {
             tasks: self.tasks.clone(),
             ends: self.ends.clone(),
             refused: self.refused.clone(),
-        }
+            door: Door::restore(self.ledger.clone())?,
+        })
     }
 
     pub(super) fn settlement(

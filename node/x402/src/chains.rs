@@ -16,6 +16,15 @@ impl Version {
             Self::Two => 2,
         }
     }
+
+    /// Returns the name that a chain has in this version; `None` if it has none.
+    #[must_use]
+    pub fn network(self, chain_id: u64) -> Option<String> {
+        match self {
+            Self::One => by_word(chain_id).map(str::to_owned),
+            Self::Two => Some(by_number(chain_id)),
+        }
+    }
 }
 
 /// The words of version 1, as its official packages know them. A chain without one is offered in version 2 alone.

@@ -9,6 +9,8 @@ mod chains;
 mod payment;
 mod settled;
 mod terms;
+#[cfg(test)]
+mod testing;
 
 pub use chains::Version;
 pub use payment::{InvalidPayment, Malformed, PAYMENT_BYTES_MAX, ReceivedPayment, read, read_json};

@@ -203,7 +203,7 @@ impl ReceivedPayment {
             self.transfer.authorization;
         let invalid = match () {
             () if self.scheme != EXACT => InvalidPayment::Scheme,
-            () if terms.network(self.version).as_deref() != Some(self.network.as_str()) => {
+            () if self.version.network(terms.token.chain_id).as_ref() != Some(&self.network) => {
                 InvalidPayment::Network
             }
             () if to != terms.pay_to => InvalidPayment::Payee,

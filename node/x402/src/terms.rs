@@ -3,7 +3,7 @@
 use farthing_protocol::{Address, TokenDomain, Usdc};
 use serde_json::{Value, json};
 
-use super::{EXACT, Version, chains, header};
+use super::{EXACT, chains, header};
 
 /// The price of a call, and the one way to pay it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,15 +19,6 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// The name of the chain in a version; `None` if the version has none.
-    #[must_use]
-    pub fn network(&self, version: Version) -> Option<String> {
-        match version {
-            Version::One => chains::by_word(self.token.chain_id).map(str::to_owned),
-            Version::Two => Some(chains::by_number(self.token.chain_id)),
-        }
-    }
-
     /// The header `PAYMENT-REQUIRED` of version 2. `resource` is the call's URL, `error` the reason that a payment is (still)
     /// asked for.
     #[must_use]
@@ -75,23 +66,13 @@ impl Terms {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
 
     use super::*;
+    use crate::{Version, testing::terms};
 
     const URL: &str = "https://data.example/0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b/ok";
-
-    pub(crate) fn terms(chain_id: u64) -> Terms {
-        let token = Address::from_bytes([9; 20]);
-        Terms {
-            price: Usdc::from_micros(2_000),
-            pay_to: Address::from_bytes([2; 20]),
-            token: TokenDomain { name: "USDC".to_owned(), version: "2".to_owned(), chain_id, token },
-            timeout_secs: 300,
-            description: "Earthquakes: Where the ground shook".to_owned(),
-        }
-    }
 
     #[test]
     fn one_answer_has_the_terms_of_both_versions() {
@@ -129,7 +110,7 @@ pub(crate) mod tests {
     fn a_chain_that_version_1_has_no_word_for_is_offered_in_version_2_alone() {
         let terms = terms(31_337);
         assert_eq!(terms.required_body(URL, "why")["accepts"], json!([]));
-        assert_eq!(terms.network(Version::One), None);
-        assert_eq!(terms.network(Version::Two).as_deref(), Some("eip155:31337"));
+        assert_eq!(Version::One.network(31_337), None);
+        assert_eq!(Version::Two.network(31_337).as_deref(), Some("eip155:31337"));
     }
 }

@@ -4,7 +4,7 @@ use farthing_protocol::{SecretKey, TokenDomain};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::terms::tests::terms;
+use crate::testing::terms;
 
 const NOW_SECS: u64 = 1_795_000_000;
 
