@@ -285,8 +285,8 @@ impl Foundation {
 
 /// The ports that are this node's own, which no upstream may be at.
 fn own_ports(config: &Config) -> OwnPorts {
-    let Config { gateway, panel, .. } = config;
-    let listens = [Some(gateway.listen), Some(panel.listen), gateway.plain];
+    let Config { gateway, panel, x402, .. } = config;
+    let listens = [Some(gateway.listen), Some(panel.listen), gateway.plain, x402.listen];
     OwnPorts::new(listens.into_iter().flatten().map(|address| address.port()))
 }
 
