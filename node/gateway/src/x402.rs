@@ -264,15 +264,9 @@ impl PaymentReader {
             insert(&mut response, HeaderName::from_static(name), &value);
         }
         if answer.paid_by.is_some() {
-            self.tell(
-                &mut response,
-                SettlementTold {
-                    payer: answer.payer,
-                    network: self.network(),
-                    transaction: answer.paid_by,
-                    error: None,
-                },
-            );
+            let (network, transaction) = (self.network(), answer.paid_by);
+            let told = SettlementTold { payer: answer.payer, network, transaction, error: None };
+            self.tell(&mut response, &told);
         }
         response
     }
@@ -300,11 +294,11 @@ impl PaymentReader {
             insert(&mut response, header::RETRY_AFTER, &PENDING.as_secs().to_string());
         }
         let told = SettlementTold { payer, network: self.network(), transaction: None, error: Some(code) };
-        self.tell(&mut response, told);
+        self.tell(&mut response, &told);
         response
     }
 
-    fn tell(self, response: &mut Response, told: SettlementTold) {
+    fn tell(self, response: &mut Response, told: &SettlementTold) {
         let [two, one] = RESPONSE;
         let name = match self.version {
             Version::Two => two,

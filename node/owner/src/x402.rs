@@ -14,7 +14,7 @@ mod pledges;
 mod sales;
 mod settle;
 
-use std::{sync::Arc, time::Instant};
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use farthing_bounds::HeldBytes;
@@ -22,7 +22,9 @@ use farthing_chain::ChainError;
 use farthing_discovery::CallPlan;
 use farthing_ledger::{Ledger, LedgerError};
 use farthing_os::{clock, killpoint};
-use farthing_protocol::{Address, CallId, CallRequest, Hash, Refusal, RefusalCode, TokenDomain, Usdc};
+use farthing_protocol::{
+    Address, CallId, CallRequest, Hash, Outcome, Refusal, RefusalCode, TokenDomain, Usdc, limits,
+};
 use farthing_shared::{
     call_ends::{BegunCall, Half},
     keyed_mutex::KeyedMutex,
@@ -47,7 +49,10 @@ use super::{
 /// Payments that the chain is asked about at once: wallets are free, and so are their signatures.
 const CHECKS_MAX: usize = 16;
 
-/// What the door holds between two requests.
+/// The longest answer that is sold: the ledger keeps it until it is paid, and for a while after.
+const BODY_BYTES_MAX: usize = limits::RESPONSE_BODY_BYTES_DEFAULT;
+
+/// The state that the door holds between two requests.
 #[derive(Debug)]
 pub struct Door {
     sales: Sales,
@@ -104,17 +109,17 @@ impl Owner {
                 .map_or_else(DoorAnswer::Refused, |(_, terms)| DoorAnswer::Due { terms, invalid: None });
         };
         let owner = self.clone();
-        let sold = self.0.tasks.spawn(async move { owner.sell_for(call, payment).await });
+        let sold = self.0.tasks.spawn(async move { owner.sell_for(&call, &payment).await });
         sold.await.unwrap_or_else(|_| DoorAnswer::Refused(failed()))
     }
 
-    async fn sell_for(&self, call: DoorCall, payment: ReceivedPayment) -> DoorAnswer {
+    async fn sell_for(&self, call: &DoorCall, payment: &ReceivedPayment) -> DoorAnswer {
         let authorization = payment.transfer.authorization;
         let call_id = self.call_id_of(&authorization.nonce);
         let begun = BegunCall::new(call_id, call.service, call.method, &call.path);
         let key = sales::key_of(&authorization);
         let turn = self.0.door.turns.take(key).await;
-        let sold = self.sell_in_turn(&call, &payment, key, call_id).await;
+        let sold = self.sell_in_turn(call, payment, key, call_id).await;
         drop(turn);
         let answer = sold.unwrap_or_else(DoorAnswer::Refused);
         self.note_sold(&begun, authorization.from, &call.path, &answer);
@@ -205,7 +210,7 @@ impl Owner {
     async fn serve_sale(&self, key: SaleKey, sale: Sale, paid: PaidCall) -> Result<DoorAnswer, Refusal> {
         self.0.door.sales.put(key, &sale, None).await.map_err(|error| unstored(&error))?;
         killpoint::reached("x402.before_upstream");
-        let fetched = paid.service.upstream().fetch(&paid).await;
+        let fetched = within_a_sale(paid.service.upstream().fetch(&paid).await);
         killpoint::reached("x402.after_upstream");
         let charge = fetched.outcome.charge(paid.service.listing().charge_policy, sale.price);
         let payer = sale.payment.authorization.from;
@@ -342,6 +347,15 @@ impl Owner {
             self.0.ends.note_part(Half::Owner, "upstream", fetched.elapsed);
         }
     }
+}
+
+/// An answer that can be kept until it is paid. A longer one is none, and costs nothing.
+fn within_a_sale(fetched: UpstreamAnswer) -> UpstreamAnswer {
+    if fetched.body.len() <= BODY_BYTES_MAX {
+        return fetched;
+    }
+    let (headers, body) = (BTreeMap::new(), Bytes::new());
+    UpstreamAnswer { outcome: Outcome::Oversize, headers, body, ..fetched }
 }
 
 fn failed() -> Refusal {
