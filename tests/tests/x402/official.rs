@@ -24,9 +24,9 @@ fn are_there() -> Result<bool> {
 /// What a client of a version says of its call; one with a body has an effect.
 async fn buy(shop: &Shop, version: &str, path: &str, body: Option<&str>) -> Result<Value> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("x402/client.mjs");
-    let key = format!("0x{}", hex::encode(shop.payer.to_bytes()));
+    let (url, key) = (shop.url(path)?, format!("0x{}", hex::encode(shop.payer.to_bytes())));
     let mut command = Command::new("node");
-    command.arg(script).args([version, &shop.url(path)?, &key]).args(body).kill_on_drop(true);
+    command.arg(script).args([version, url.as_str(), key.as_str()]).args(body).kill_on_drop(true);
     let output = command.output().await.context("node")?;
     let said = String::from_utf8_lossy(&output.stdout);
     serde_json::from_str(&said)

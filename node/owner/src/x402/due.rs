@@ -35,7 +35,10 @@ impl Owner {
         })?;
         self.check_worth(price)?;
         let listing = service.listing();
-        let description = format!("{}: {}", listing.name, listing.summary);
+        let description = match listing.summary.as_str() {
+            "" => listing.name.clone(),
+            summary => format!("{}: {summary}", listing.name),
+        };
         let (pay_to, timeout_secs) = (self.0.signer.address(), TIMEOUT_SECS);
         let terms = Terms { price, pay_to, token: self.token().await?, timeout_secs, description };
         Ok((service, terms))
