@@ -10,6 +10,7 @@
 mod call;
 mod due;
 mod noted;
+mod offers;
 mod pledges;
 mod sales;
 mod settle;
@@ -23,18 +24,20 @@ use farthing_discovery::CallPlan;
 use farthing_ledger::{Ledger, LedgerError};
 use farthing_os::{clock, killpoint};
 use farthing_protocol::{
-    Address, CallId, CallRequest, Hash, Outcome, Refusal, RefusalCode, TokenDomain, Usdc, limits,
+    Address, CallId, CallRequest, Hash, Outcome, Refusal, RefusalCode, TokenDomain, TransferAuthorization,
+    Usdc, limits,
 };
 use farthing_shared::{
     call_ends::{BegunCall, Half},
     keyed_mutex::KeyedMutex,
 };
-use farthing_x402::{InvalidPayment, ReceivedPayment};
+use farthing_x402::{InvalidPayment, ReceivedPayment, Terms};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 pub use self::call::{DoorAnswer, DoorCall, SoldAnswer};
 use self::{
+    offers::Offers,
     pledges::{Pledge, Pledges},
     sales::{AnswerHead, Sale, SaleKey, SaleState, Sales},
 };
@@ -58,6 +61,7 @@ pub struct Door {
     sales: Sales,
     /// One request of a payment works at a time.
     turns: KeyedMutex<SaleKey>,
+    offers: Offers,
     pledges: Arc<Pledges>,
     checks: Semaphore,
     token: Mutex<Option<(Instant, TokenDomain)>>,
@@ -72,6 +76,7 @@ impl Door {
         Ok(Self {
             sales: Sales::restore(ledger)?,
             turns: KeyedMutex::default(),
+            offers: Offers::default(),
             pledges: Arc::default(),
             checks: Semaphore::new(CHECKS_MAX),
             token: Mutex::default(),
@@ -171,10 +176,11 @@ impl Owner {
         (key, call_id, request_hash): (SaleKey, CallId, Hash),
     ) -> Result<DoorAnswer, Refusal> {
         let (service, terms) = self.due(call).await?;
-        if let Err(invalid) = payment.check(&terms, clock::now_secs()) {
+        let TransferAuthorization { from: payer, value, .. } = payment.transfer.authorization;
+        let price = self.price_for(call, &service, (terms.price, value));
+        if let Err(invalid) = payment.check(&Terms { price, ..terms.clone() }, clock::now_secs()) {
             return Ok(DoorAnswer::Due { terms, invalid: Some(invalid) });
         }
-        let payer = payment.transfer.authorization.from;
         let request = call.request(&service, call_id)?;
         let plan = self.plan_for(payer, &service, &request, &call.body).await?;
         if plan.price != terms.price {
@@ -182,7 +188,7 @@ impl Owner {
             return Err(Refusal::new(RefusalCode::PriceChanged, detail));
         }
         let since_block = self.newest_block();
-        let pledge = match self.try_on(payment, terms.price).await? {
+        let pledge = match self.try_on(payment, price).await? {
             Ok(pledge) => pledge,
             Err(invalid) => return Ok(DoorAnswer::Due { terms, invalid: Some(invalid) }),
         };
@@ -193,7 +199,7 @@ impl Owner {
             service: call.service,
             method: call.method,
             path: call.path.clone(),
-            price: terms.price,
+            price,
             payment: payment.transfer,
             since_block,
             time_secs: clock::now_secs(),

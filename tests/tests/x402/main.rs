@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use farthing_control::endpoint;
 use farthing_protocol::Usdc;
 use farthing_testnet::demo::metrics;
-use farthing_tests::{upstream::Gate, wait::eventually, world::PRICE};
+use farthing_tests::{nodes::set_price, upstream::Gate, wait::eventually, world::PRICE};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 use shop::{FUNDS, Shop, told};
@@ -159,4 +159,22 @@ async fn payments_at_once_are_taken_one_after_the_other() -> Result<()> {
     .await?;
     assert_eq!((shop.upstream.hits(), shop.transactions().await?), (12, 12));
     shop.check(12).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_offer_holds_for_a_while_after_the_price_has_changed() -> Result<()> {
+    let shop = Shop::open().await?;
+    let old = shop.ask(Method::GET, "/ok", &[]).await?;
+    assert_eq!(told(&old, "payment-required")["accepts"][0]["amount"], "2000");
+    set_price(&shop.owner, &shop.api, Usdc::from_micros(2 * PRICE.micros())).await?;
+    let new = shop.ask(Method::GET, "/ok", &[]).await?;
+    assert_eq!(told(&new, "payment-required")["accepts"][0]["amount"], "4000");
+    let answer = shop.pay(Method::GET, "/ok", &shop.payment(1)).await?;
+    ensure!(answer.status == StatusCode::OK, "{answer:?}");
+    assert_eq!(answer.header("x-farthing-charged"), "0.002");
+    let never_offered = shop.pay(Method::GET, "/html", &shop.payment(2)).await?;
+    let terms = told(&never_offered, "payment-required");
+    assert_eq!(terms["error"], "invalid_exact_evm_payload_authorization_value", "{never_offered:?}");
+    assert_eq!(terms["accepts"][0]["amount"], "4000");
+    shop.check(1).await
 }

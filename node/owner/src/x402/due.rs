@@ -10,11 +10,11 @@ use farthing_protocol::{Refusal, RefusalCode, TokenDomain, Usdc};
 use farthing_shared::chain_view;
 use farthing_x402::Terms;
 
-use super::{DoorCall, away};
+use super::{DoorCall, away, offers::Offer};
 use crate::{Owner, admit::check_not_paused, registry::Registered};
 
 /// The time that an authorization has to be valid for, which is long enough for any call and its block.
-const TIMEOUT_SECS: u64 = 300;
+pub(super) const TIMEOUT_SECS: u64 = 300;
 /// A price is at least so many times the gas of its transaction.
 const GAS_FACTOR_MIN: u64 = 3;
 /// The token's domain is read again after this time: a lie about it must not outlive the endpoint that told it.
@@ -34,6 +34,9 @@ impl Owner {
             Refusal::new(RefusalCode::UnknownOperation, "the service has no such path and method")
         })?;
         self.check_worth(price)?;
+        if let Some(offer) = offer(call, &service, price) {
+            self.0.door.offers.make(offer, Instant::now());
+        }
         let listing = service.listing();
         let description = match listing.summary.as_str() {
             "" => listing.name.clone(),
@@ -42,6 +45,18 @@ impl Owner {
         let (pay_to, timeout_secs) = (self.0.signer.address(), TIMEOUT_SECS);
         let terms = Terms { price, pay_to, token: self.token().await?, timeout_secs, description };
         Ok((service, terms))
+    }
+
+    /// The price for a payer that has signed for `paid`: an offer of a short time ago holds, although the price has changed.
+    pub(super) fn price_for(
+        &self,
+        call: &DoorCall,
+        service: &Registered,
+        (price, paid): (Usdc, Usdc),
+    ) -> Usdc {
+        let offered = offer(call, service, paid);
+        let holds = offered.is_some_and(|offer| self.0.door.offers.holds(&offer, Instant::now()));
+        if holds && self.check_worth(paid).is_ok() { paid } else { price }
     }
 
     /// Checks that this wallet can take payments now, and that taking this one is worth its gas.
@@ -82,4 +97,9 @@ impl Owner {
         *self.0.door.token.lock() = Some((Instant::now(), token.clone()));
         Ok(token)
     }
+}
+
+fn offer(call: &DoorCall, service: &Registered, price: Usdc) -> Option<Offer> {
+    let operation = service.known().operation_at(call.method, &call.path)?;
+    Some(Offer { service: call.service, operation, price })
 }
