@@ -7,9 +7,9 @@ use alloy::{
 };
 use farthing_chain::{ChainHandle, PaymentState};
 use farthing_protocol::{Address, SignedTransfer, TransferAuthorization};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::world::{World, deployer, new_key, usdc};
+use crate::world::{World, deployer, new_key, until_true, usdc};
 
 sol! {
     function transferWithAuthorization(
@@ -36,6 +36,10 @@ async fn signed(world: &World, chain: &ChainHandle, to: Address, nonce: u8) -> S
 
 /// Has a stranger bring a payment to the token.
 async fn brought_by_a_stranger(world: &World, payment: &SignedTransfer) {
+    mined(world, transfer(payment)).await;
+}
+
+fn transfer(payment: &SignedTransfer) -> Vec<u8> {
     let SignedTransfer { authorization, signature } = payment;
     let of = |address: Address| EthAddress::from(*address.as_bytes());
     let bytes = signature.as_bytes();
@@ -50,15 +54,27 @@ async fn brought_by_a_stranger(world: &World, payment: &SignedTransfer) {
         r: B256::from_slice(&bytes[..32]),
         s: B256::from_slice(&bytes[32..64]),
     };
-    to_the_token(world, call.abi_encode()).await;
+    call.abi_encode()
 }
 
-async fn to_the_token(world: &World, data: Vec<u8>) {
+/// Sends a stranger's transaction, and waits for its block.
+async fn mined(world: &World, data: Vec<u8>) {
+    let hash = sent(world, data).await;
+    until_true(|| async { !world.anvil.rpc("eth_getTransactionReceipt", json!([hash])).await.is_null() })
+        .await;
+}
+
+/// Sends a stranger's transaction to the token, which goes before all others of its block.
+async fn sent(world: &World, data: Vec<u8>) -> Value {
     let accounts = world.anvil.rpc("eth_accounts", json!([])).await;
     let transaction = json!({
-        "from": accounts[5].as_str().unwrap(), "to": world.token.to_string(), "data": hex::encode_prefixed(data),
+        "from": accounts[5].as_str().unwrap(),
+        "to": world.token.to_string(),
+        "data": hex::encode_prefixed(data),
+        "gas": "0x30d40",
+        "gasPrice": "0x174876e800",
     });
-    world.anvil.rpc("eth_sendTransaction", json!([transaction])).await;
+    world.anvil.rpc("eth_sendTransaction", json!([transaction])).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -121,7 +137,7 @@ async fn a_nonce_that_its_payer_used_elsewhere_or_cancelled_is_no_payment() {
     let bytes = signature.as_bytes();
     let word = |from: usize| B256::from_slice(&bytes[from..from + 32]);
     let call = cancelAuthorizationCall { authorizer, nonce, v: bytes[64], r: word(0), s: word(32) };
-    to_the_token(&world, call.abi_encode()).await;
+    mined(&world, call.abi_encode()).await;
     let taken = payee.take_payment(third, 0).await.unwrap();
     assert!(matches!(&taken, PaymentState::Refused(why) if why.contains("cancelled")), "{taken:?}");
     payee.shutdown().await;
@@ -145,5 +161,35 @@ async fn a_payment_that_the_payer_cannot_make_costs_no_gas_and_is_taken_once_it_
     let taken = payee.take_payment(payment, 0).await.unwrap();
     assert!(matches!(taken, PaymentState::Paid(_)), "{taken:?}");
     payer.shutdown().await;
+    payee.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_that_fails_in_its_block_is_refused_and_taken_once_its_payer_has_the_money() {
+    let world = World::new().await;
+    let payee = world.payee_chain().await;
+    let payment = signed(&world, &payee, world.payee.address(), 1).await;
+    let all = payee.balances_of(world.payer.address()).await.unwrap().usdc;
+    let (domain, friend) = (payee.token_domain().await.unwrap(), new_key().address());
+    let elsewhere = TransferAuthorization { to: friend, value: all, nonce: [2; 32], ..payment.authorization };
+    let elsewhere = elsewhere.sign(&domain, &world.payer);
+    world.anvil.rpc("evm_setAutomine", json!([false])).await;
+    let taker = payee.clone();
+    let taking = tokio::spawn(async move { taker.take_payment(payment, 0).await });
+    until_true(|| async { world.waiting_transactions().await == 1 }).await;
+    sent(&world, transfer(&elsewhere)).await;
+    world.anvil.mine().await;
+    let refused = taking.await.unwrap().unwrap();
+    assert!(
+        matches!(&refused, PaymentState::Refused(why) if why.contains("InsufficientBalance")),
+        "{refused:?}"
+    );
+    assert_eq!(world.nonce(&world.payee).await, 1, "it was in the block");
+    assert_eq!(payee.balances_of(world.payee.address()).await.unwrap().usdc, usdc(0));
+    world.anvil.rpc("evm_setAutomine", json!([true])).await;
+    let deployer = deployer(&world.anvil, 0).await;
+    deployer.mint(world.token, world.payer.address(), usdc(2_000)).await.unwrap();
+    let taken = payee.take_payment(payment, 0).await.unwrap();
+    assert!(matches!(taken, PaymentState::Paid(_)), "{taken:?}");
     payee.shutdown().await;
 }
