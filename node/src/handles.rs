@@ -77,11 +77,11 @@ impl Handles {
         gateway_url(self.config.gateway.listen, self.config.gateway.tls)
     }
 
-    /// Returns the address under which x402 clients reach this node; empty if it has no port for them.
-    pub fn x402_url(&self) -> String {
+    /// Returns the address under which x402 clients reach this node; `None` if it has no port for them.
+    pub fn x402_url(&self) -> Option<String> {
         let x402 = &self.config.x402;
-        let listens = || x402.listen.map(|address| gateway_url(address, x402.tls)).unwrap_or_default();
-        x402.url.as_ref().map_or_else(listens, |url| url.trim_end_matches('/').to_owned())
+        let own = gateway_url(x402.listen?, x402.tls);
+        Some(x402.url.as_ref().map_or(own, |url| url.trim_end_matches('/').to_owned()))
     }
 
     /// Returns the money of this node's wallet, in channels and beside them, as the books and the chain show it now.

@@ -72,7 +72,7 @@ impl Door {
         Self {
             owner: node.owner.clone(),
             registry: node.registry.clone(),
-            url: node.x402_url(),
+            url: node.x402_url().unwrap_or_default(),
             chain_id: node.chain.spec().chain_id,
         }
     }

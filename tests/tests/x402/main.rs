@@ -18,6 +18,7 @@ use shop::{FUNDS, Shop, told};
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_is_offered_paid_answered_and_in_the_books() -> Result<()> {
     let shop = Shop::open().await?;
+    assert_eq!(shop.owner.status().await?.x402_url, Some(shop.address()?));
     let offer = shop.ask(Method::GET, "/ok", &[]).await?;
     ensure!(offer.status == StatusCode::PAYMENT_REQUIRED, "{offer:?}");
     let terms = told(&offer, "payment-required");
