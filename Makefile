@@ -19,6 +19,7 @@ wheels := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/farthing/wheels
 sdk_from_npm := tests/sdk/node_modules/.package-lock.json
 sdk_from_pypi := tests/sdk/.venv/.installed
 x402_from_npm := tests/x402/node_modules/.package-lock.json
+x402_from_pypi := tests/x402/.venv/.installed
 scripts = .ci/run $$(find deploy tests -name '*.sh' -not -path '*/node_modules/*' -not -path '*/.venv/*')
 
 .PHONY: help
@@ -221,11 +222,14 @@ $(tools_from_pypi): tests/tools/requirements.txt
 	$(call install_from_pypi,tests/tools,tests by tools from PyPI)
 
 .PHONY: x402-deps
-x402-deps: $(x402_from_npm) ## Install pinned clients of x402 into tests/x402
+x402-deps: $(x402_from_npm) $(x402_from_pypi) ## Install pinned clients of x402 into tests/x402
 
 $(x402_from_npm): tests/x402/package.json tests/x402/package-lock.json tests/x402/.npmrc
 	npm ci --prefer-offline --prefix tests/x402
 	touch $@
+
+$(x402_from_pypi): tests/x402/requirements.txt
+	$(call install_from_pypi,tests/x402,calls by the Python client of x402)
 
 .PHONY: sdk-deps
 sdk-deps: $(sdk_from_npm) $(sdk_from_pypi) ## Install pinned compilers for the languages of client code into tests/sdk

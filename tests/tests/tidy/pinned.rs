@@ -32,6 +32,7 @@ fn python_packages_are_installed_by_their_hashes_alone() {
         (".ci/requirements.txt", 1),
         ("tests/tools/requirements.txt", 10),
         ("tests/sdk/requirements.txt", 10),
+        ("tests/x402/requirements.txt", 10),
     ] {
         let asked = requirements(&read(file));
         assert!(asked.len() >= least, "{file}: {asked:?}");

@@ -147,15 +147,16 @@ fn a_header_that_is_no_payment_says_what_is_wrong() {
     }
 }
 
-/// What `@x402/fetch` 2.27.0 and `x402-fetch` 1.2.0 sent for terms of the same token, price and payee, with the key above.
+/// What `@x402/fetch` 2.27.0, Python's `x402` 2.25.0 and `x402-fetch` 1.2.0 sent for terms of the same token, price and payee, with the key above.
 #[test]
 fn what_the_official_clients_sign_is_read_and_holds() {
     let two = r#"{"x402Version":2,"payload":{"authorization":{"from":"0x1a642f0E3c3aF545E7AcBD38b07251B3990914F1","to":"0x2222222222222222222222222222222222222222","value":"2000","validAfter":"0","validBefore":"1796064136","nonce":"0x5780e3137c6df612312daea099c34ed1881009eaf2d8573e79ec3c2046a892ca"},"signature":"0x0db5e0dfe2c8519c45b4eb4b000bdab8ba7533f2cb29bf972fafdb940165e4d27450230d01bfa7a0ba18a2acc891295399ecbb64b8903da19501e0a1fec2f15b1b"},"resource":{"url":"http://x/ok","description":"d"},"accepted":{"scheme":"exact","network":"eip155:84532","amount":"2000","asset":"0x036CbD53842c5426634e7929541eC2318f3dCF7e","payTo":"0x2222222222222222222222222222222222222222","maxTimeoutSeconds":300,"extra":{"name":"USDC","version":"2"}}}"#;
+    let python = r#"{"x402Version":2,"payload":{"authorization":{"from":"0x1a642f0E3c3aF545E7AcBD38b07251B3990914F1","to":"0x2222222222222222222222222222222222222222","value":"2000","validAfter":"0","validBefore":"1796065275","nonce":"0xe834da710e431ad010b4dc0c1dab6923959039f702c545049e6fe7ef104faa54"},"signature":"0x5718c3bc2d91673cf01599bee773ead4b43b09188e0a898e37b4ff5b632e2e285f7770882abd7fff109bfc1de795b43b189277ac10443c85733eb51dd1c9a3911c"},"accepted":{"scheme":"exact","network":"eip155:84532","asset":"0x036CbD53842c5426634e7929541eC2318f3dCF7e","amount":"2000","payTo":"0x2222222222222222222222222222222222222222","maxTimeoutSeconds":300,"extra":{"name":"USDC","version":"2"}},"resource":{"url":"http://x/ok","description":"d"}}"#;
     let one = r#"{"x402Version":1,"scheme":"exact","network":"base-sepolia","payload":{"signature":"0x508cff2805993fa4210edf4c3c1608170af59a45d0658ac0229c68389006c19b5e163585869570f6591947a375076391f15759e33470914d0b17f9c7bd44319b1c","authorization":{"from":"0x1a642f0E3c3aF545E7AcBD38b07251B3990914F1","to":"0x2222222222222222222222222222222222222222","value":"2000","validAfter":"1796063237","validBefore":"1796064137","nonce":"0x97556e430547e750359ba56252a69267a2a9737f0a37ac885a9bf1e1324235ee"}}}"#;
     let token = "0x036CbD53842c5426634e7929541eC2318f3dCF7e".parse().unwrap();
     let token = TokenDomain { token, ..terms(84_532).token };
     let terms = Terms { pay_to: Address::from_bytes([0x22; 20]), token, ..terms(84_532) };
-    for (version, sent) in [(Version::Two, two), (Version::One, one)] {
+    for (version, sent) in [(Version::Two, two), (Version::Two, python), (Version::One, one)] {
         let payment = read(version, STANDARD.encode(sent).as_bytes()).unwrap();
         assert_eq!(payment.transfer.authorization.from, key().address());
         assert_eq!(payment.check(&terms, 1_796_063_840), Ok(()), "{version:?}");
