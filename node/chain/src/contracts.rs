@@ -45,7 +45,7 @@ sol! {
 }
 
 sol! {
-    /// What every token with EIP-3009 has. USDC has a second form of the call, for signatures of accounts with code.
+    /// The part that all tokens with EIP-3009 have in common. USDC has a second form of the call, for signatures of accounts with code.
     #[derive(Debug)]
     interface Eip3009 {
         event Transfer(address indexed from, address indexed to, uint256 value);

@@ -147,7 +147,8 @@ fn a_header_that_is_no_payment_says_what_is_wrong() {
     }
 }
 
-/// What `@x402/fetch` 2.27.0, Python's `x402` 2.25.0 and `x402-fetch` 1.2.0 sent for terms of the same token, price and payee, with the key above.
+/// Sent by `@x402/fetch` 2.27.0, Python's `x402` 2.25.0 and `x402-fetch` 1.2.0 for terms of the same token, price and payee, with
+/// the key above.
 #[test]
 fn what_the_official_clients_sign_is_read_and_holds() {
     let two = r#"{"x402Version":2,"payload":{"authorization":{"from":"0x1a642f0E3c3aF545E7AcBD38b07251B3990914F1","to":"0x2222222222222222222222222222222222222222","value":"2000","validAfter":"0","validBefore":"1796064136","nonce":"0x5780e3137c6df612312daea099c34ed1881009eaf2d8573e79ec3c2046a892ca"},"signature":"0x0db5e0dfe2c8519c45b4eb4b000bdab8ba7533f2cb29bf972fafdb940165e4d27450230d01bfa7a0ba18a2acc891295399ecbb64b8903da19501e0a1fec2f15b1b"},"resource":{"url":"http://x/ok","description":"d"},"accepted":{"scheme":"exact","network":"eip155:84532","amount":"2000","asset":"0x036CbD53842c5426634e7929541eC2318f3dCF7e","payTo":"0x2222222222222222222222222222222222222222","maxTimeoutSeconds":300,"extra":{"name":"USDC","version":"2"}}}"#;
