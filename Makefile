@@ -18,6 +18,8 @@ tools_from_pypi := tests/tools/.venv/.installed
 wheels := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/farthing/wheels
 sdk_from_npm := tests/sdk/node_modules/.package-lock.json
 sdk_from_pypi := tests/sdk/.venv/.installed
+x402_from_npm := tests/x402/node_modules/.package-lock.json
+x402_from_pypi := tests/x402/.venv/.installed
 scripts = .ci/run $$(find deploy tests -name '*.sh' -not -path '*/node_modules/*' -not -path '*/.venv/*')
 
 .PHONY: help
@@ -35,14 +37,14 @@ testnet: anvil build ## Keep the nodes of the demo running, with commands to pas
 .PHONY: test
 # Whole nodes wait more than they work: for blocks, for each other, for the two minutes that a doubt has to last. So more of them
 # run than there are cores, and compilers beside them.
-test: node-deps tools-deps sdk-deps ## Run all tests: pure rules, adapters, contracts on a real chain, whole nodes
+test: node-deps tools-deps sdk-deps x402-deps ## Run all tests: pure rules, adapters, contracts on a real chain, whole nodes
 	cargo build --workspace --all-targets --locked
 	export RUST_TEST_THREADS="$${RUST_TEST_THREADS:-$$(($$(nproc) + 2))}"; \
 	cargo test --workspace --locked --no-run --message-format=json-render-diagnostics | \
 		node tests/suites.mjs "cargo test --workspace --locked --doc"
 
 .PHONY: mutants
-mutants: node-deps tools-deps sdk-deps ## Break the lines that keep promises, and check that a test fails for each; takes hours; GROUP=A1 runs one group
+mutants: node-deps tools-deps sdk-deps x402-deps ## Break the lines that keep promises, and check that a test fails for each; takes hours; GROUP=A1 runs one group
 	tests/mutants/run.py $(if $(GROUP),--group "$(GROUP)")
 
 .PHONY: nat-test
@@ -227,6 +229,16 @@ endef
 
 $(tools_from_pypi): tests/tools/requirements.txt
 	$(call install_from_pypi,tests/tools,tests by tools from PyPI)
+
+.PHONY: x402-deps
+x402-deps: $(x402_from_npm) $(x402_from_pypi) ## Install pinned clients of x402 into tests/x402
+
+$(x402_from_npm): tests/x402/package.json tests/x402/package-lock.json tests/x402/.npmrc
+	npm ci --prefer-offline --prefix tests/x402
+	touch $@
+
+$(x402_from_pypi): tests/x402/requirements.txt
+	$(call install_from_pypi,tests/x402,calls by the Python client of x402)
 
 .PHONY: sdk-deps
 sdk-deps: $(sdk_from_npm) $(sdk_from_pypi) ## Install pinned compilers for the languages of client code into tests/sdk

@@ -10,8 +10,8 @@ use farthing_discovery::Catalog;
 use farthing_ledger::Ledger;
 use farthing_network::NetworkHandle;
 use farthing_owner::{
-    book::Book, health::Health, intake::IntakeOptions, node_record, previews::Previews, publish::Reader,
-    registry::Registry, upstream::UpstreamOptions,
+    Owner, book::Book, health::Health, intake::IntakeOptions, node_record, previews::Previews,
+    publish::Reader, registry::Registry, upstream::UpstreamOptions,
 };
 use farthing_protocol::{Address, Usdc};
 use farthing_shared::{chain_view, refused::RefusedCalls};
@@ -49,6 +49,8 @@ pub struct Handles {
     pub channels: Arc<PayerChannels>,
     pub funding: Funding,
     pub book: Book,
+    /// The half that sells, for those who call it in another way than through the network.
+    pub owner: Owner,
     pub settlement: Settlement,
     pub saved: SavedRequests,
     pub secrets: Arc<Secrets>,
@@ -72,6 +74,13 @@ impl Handles {
     /// Returns the address at which the gateway can be called from this machine.
     pub fn gateway_url(&self) -> String {
         gateway_url(self.config.gateway.listen, self.config.gateway.tls)
+    }
+
+    /// Returns the address under which x402 clients reach this node; `None` if it has no port for them.
+    pub fn x402_url(&self) -> Option<String> {
+        let x402 = &self.config.x402;
+        let own = gateway_url(x402.listen?, x402.tls);
+        Some(x402.url.as_ref().map_or(own, |url| url.trim_end_matches('/').to_owned()))
     }
 
     /// Returns the money of this node's wallet, in channels and beside them, as the books and the chain show it now.

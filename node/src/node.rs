@@ -70,7 +70,7 @@ impl Node {
         let funding = Funding::restore(foundation.funding()).await?;
         let consumer = Consumer::new(foundation.consumer(&funding)?);
         let (closes, closes_receiver) = mpsc::channel(CLOSES_QUEUED_MAX);
-        let owner = Owner::new(foundation.owner(closes));
+        let owner = Owner::new(foundation.owner(closes)?);
         let (settlement, settlement_task) =
             Settlement::new(foundation.settlement(&funding, consumer.accounts(), closes_receiver))?;
 
@@ -97,6 +97,7 @@ impl Node {
             channels: foundation.channels,
             funding,
             book: foundation.book,
+            owner: owner.clone(),
             settlement,
             saved,
             secrets,
@@ -156,6 +157,8 @@ impl Node {
         self.spawn(keep_uses(ledger.clone(), secrets.clone()));
         self.spawn(favour(network.clone(), catalog.clone(), channels.clone(), book.clone()));
         self.spawn(self.refused.clone().keep());
+        let owner = self.handles.owner.clone();
+        self.spawn(async move { owner.tend_sales().await });
     }
 
     fn spawn_for_catalog<F: Future<Output = ()> + Send + 'static>(&self, task: impl FnOnce(Catalog) -> F) {

@@ -46,6 +46,19 @@ pub(crate) fn digest(domain_separator: &Hash, struct_hash: &Hash) -> Hash {
     keccak256(&[b"\x19\x01", domain_separator, struct_hash])
 }
 
+/// The domain separator of a contract with this name and version.
+pub(crate) fn domain_separator(name: &str, version: &str, chain_id: u64, contract: Address) -> Hash {
+    hash_struct(
+        DOMAIN_TYPE,
+        &[
+            keccak256(&[name.as_bytes()]),
+            keccak256(&[version.as_bytes()]),
+            uint(u128::from(chain_id)),
+            address(contract),
+        ],
+    )
+}
+
 /// The place where signatures are valid: one contract on one chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Domain {
@@ -54,16 +67,7 @@ pub struct Domain {
 
 impl Domain {
     pub fn new(chain_id: u64, contract: Address) -> Self {
-        let separator = hash_struct(
-            DOMAIN_TYPE,
-            &[
-                keccak256(&[DOMAIN_NAME.as_bytes()]),
-                keccak256(&[DOMAIN_VERSION.as_bytes()]),
-                uint(u128::from(chain_id)),
-                address(contract),
-            ],
-        );
-        Self { separator }
+        Self { separator: domain_separator(DOMAIN_NAME, DOMAIN_VERSION, chain_id, contract) }
     }
 
     /// Returns the hash that the contract's `DOMAIN_SEPARATOR()` must answer.

@@ -6,10 +6,12 @@
 //! lets both ends of a call, the tests and an offline audit share one opinion.
 //!
 //! Reading order: [`money`], [`identity`], [`id`] → [`signature`], [`signed`] →
-//! `method`, `outcome`, [`plain`], [`listing`], [`shards`], [`refusal`], [`record`], [`channel`], [`consent`], [`books`] → [`call`],
+//! `method`, `outcome`, [`plain`], [`listing`], [`shards`], [`refusal`], [`record`], [`channel`], [`consent`],
+//! [`authorization`], [`books`] → [`call`],
 //! [`call_stream`], [`info`], [`reconciliation`], [`sync`], [`agreement`], [`reach`], [`resolution`] → [`wire`], [`limits`].
 
 pub mod agreement;
+pub mod authorization;
 pub mod books;
 mod bytes;
 pub mod call;
@@ -37,6 +39,7 @@ pub mod signed;
 pub mod sync;
 pub mod wire;
 
+pub use authorization::{SignedTransfer, TokenDomain, TransferAuthorization};
 pub use call::{CallMessage, CallReply, CallRequest, CallResponse};
 pub use channel::{ChannelConfig, ChannelId, Escrow, Receipt, Voucher};
 pub use consent::{CloseConsent, CloseRequest, SignedClose};

@@ -6,7 +6,7 @@ use alloy::{
     sol,
     sol_types::SolInterface as _,
 };
-use farthing_protocol::{Address, ChannelConfig, Signature};
+use farthing_protocol::{Address, ChannelConfig, Signature, SignedTransfer};
 
 mod artifacts {
     // Generated code documents itself by the contracts' sources.
@@ -41,6 +41,27 @@ sol! {
         uint256 validAfter;
         uint256 validBefore;
         bytes32 nonce;
+    }
+}
+
+sol! {
+    /// The part that all tokens with EIP-3009 have in common. USDC has a second form of the call, for signatures of accounts with code.
+    #[derive(Debug)]
+    interface Eip3009 {
+        event Transfer(address indexed from, address indexed to, uint256 value);
+        event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce);
+        event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce);
+        function transferWithAuthorization(
+            address from,
+            address to,
+            uint256 value,
+            uint256 validAfter,
+            uint256 validBefore,
+            bytes32 nonce,
+            uint8 v,
+            bytes32 r,
+            bytes32 s
+        ) external;
     }
 }
 
@@ -120,6 +141,24 @@ pub(crate) fn compact(signature: &Signature) -> (B256, B256) {
         vs[0] |= 0x80;
     }
     (r.into(), vs.into())
+}
+
+/// The transaction that takes a payment.
+pub(crate) fn transfer_call(payment: &SignedTransfer) -> Eip3009::transferWithAuthorizationCall {
+    let SignedTransfer { authorization, signature } = payment;
+    let bytes = signature.as_bytes();
+    let word = |from: usize| B256::from_slice(&bytes[from..from + 32]);
+    Eip3009::transferWithAuthorizationCall {
+        from: to_eth(authorization.from),
+        to: to_eth(authorization.to),
+        value: U256::from(authorization.value.micros()),
+        validAfter: U256::from(authorization.valid_after_secs),
+        validBefore: U256::from(authorization.valid_before_secs),
+        nonce: authorization.nonce.into(),
+        v: bytes[64],
+        r: word(0),
+        s: word(32),
+    }
 }
 
 /// A signed word with its deadline; a deadline beyond `uint40` becomes one that has passed.

@@ -24,8 +24,10 @@ use crate::{
 
 mod deployment;
 mod operations;
+mod payments;
 
 pub use deployment::{ContractFound, DeploymentCost};
+pub use payments::PaymentState;
 
 /// Operations that may wait for the writer. More means that something repeats itself.
 const REQUESTS_MAX: usize = 64;

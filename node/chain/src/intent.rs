@@ -1,7 +1,9 @@
 //! The purpose of a transaction. An intent is kept with its transaction, so that after a restart the chain can
 //! be asked whether it has come true.
 
-use farthing_protocol::{Address, ChannelConfig, ChannelId, CloseConsent, Domain, Hash, Signature, Usdc};
+use farthing_protocol::{
+    Address, ChannelConfig, ChannelId, CloseConsent, Domain, Hash, Signature, SignedTransfer, Usdc,
+};
 use minicbor::{Decode, Encode};
 
 use crate::{
@@ -109,6 +111,12 @@ pub(crate) enum Intent {
         signature: Signature,
     },
     // 9 was a signed request to close, which nothing ever asked for.
+    /// Take a payment that its payer authorized by EIP-3009.
+    #[n(10)]
+    TakePayment {
+        #[n(0)]
+        payment: SignedTransfer,
+    },
 }
 
 impl Intent {
@@ -133,6 +141,7 @@ impl Intent {
             Self::SendUsdc { .. } => "the USDC transfer",
             Self::SendEth { .. } => "the ETH transfer",
             Self::DeployContract => "the deployment",
+            Self::TakePayment { .. } => "the payment",
         }
     }
 
@@ -176,6 +185,9 @@ impl Intent {
                 Mined { peer: Some(*to), wei: u128::from_be_bytes(*wei), ..mined("transfer") }
             }
             Self::DeployContract => mined("deployment"),
+            Self::TakePayment { payment } => {
+                Mined { peer: Some(payment.authorization.from), ..mined("payment") }
+            }
         }
     }
 

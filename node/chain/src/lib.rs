@@ -34,7 +34,8 @@ pub use contracts::pay_channels_address;
 pub use error::{ChainError, eth};
 pub use fees::gas_limit;
 pub use handle::{
-    Chain, ChainHandle, ClaimReport, ContractBooks, ContractFound, DeploymentCost, Landed, TxReport,
+    Chain, ChainHandle, ClaimReport, ContractBooks, ContractFound, DeploymentCost, Landed, PaymentState,
+    TxReport,
 };
 pub use intent::ClaimRow;
 pub use journal::{ENTRY_BYTES_MAX, Journal, JournalError, MemoryJournal, Mined, Record, TxHash};

@@ -54,6 +54,10 @@ impl TokenDomain {
         self.0.name.as_deref().unwrap_or_default()
     }
 
+    pub(crate) fn version(&self) -> &str {
+        self.0.version.as_deref().unwrap_or_default()
+    }
+
     /// Computes the hash that a payer signs for a `ReceiveWithAuthorization` (EIP-3009) of `authorization`.
     pub(crate) fn digest(&self, authorization: &Authorization, contract: Address) -> Hash {
         ReceiveWithAuthorization {
@@ -93,4 +97,54 @@ pub(crate) struct Authorization {
 /// `keccak256(abi.encode(channelId, authSalt))`: the money cannot be redirected to another channel.
 pub(crate) fn authorization_nonce(channel: ChannelId, salt: Hash) -> B256 {
     keccak256((B256::from(*channel.as_bytes()), B256::from(salt)).abi_encode())
+}
+
+#[cfg(test)]
+mod tests {
+    use alloy::sol;
+    use farthing_protocol::TransferAuthorization;
+
+    use super::*;
+
+    sol! {
+        struct TransferWithAuthorization {
+            address from;
+            address to;
+            uint256 value;
+            uint256 validAfter;
+            uint256 validBefore;
+            bytes32 nonce;
+        }
+    }
+
+    #[test]
+    fn the_protocol_hashes_a_transfer_as_the_token_does() {
+        let [from, to, token] = [1, 2, 3].map(|n| Address::from_bytes([n; 20]));
+        let own = TransferAuthorization {
+            from,
+            to,
+            value: Usdc::from_micros(2_000),
+            valid_after_secs: 5,
+            valid_before_secs: 2_000_000_000,
+            nonce: [4; 32],
+        };
+        let theirs = TransferWithAuthorization {
+            from: to_eth(from),
+            to: to_eth(to),
+            value: U256::from(2_000_u64),
+            validAfter: U256::from(5_u64),
+            validBefore: U256::from(2_000_000_000_u64),
+            nonce: B256::from([4; 32]),
+        };
+        let domain = eip712_domain! {
+            name: "USD Coin",
+            version: "2",
+            chain_id: 84_532,
+            verifying_contract: to_eth(token),
+        };
+        let (name, version) = ("USD Coin".to_owned(), "2".to_owned());
+        let told = farthing_protocol::TokenDomain { name, version, chain_id: 84_532, token };
+        assert_eq!(told.separator(), domain.separator().0);
+        assert_eq!(own.digest(&told), theirs.eip712_signing_hash(&domain).0);
+    }
 }

@@ -68,6 +68,8 @@ pub(super) async fn run(context: &Context, new: bool) -> Result<(), Failure> {
     let plain_listener =
         config.gateway.plain.as_mut().map(|address| bind(address, "gateway.plain")).transpose()?;
     let socket_listener = config.gateway.socket.as_deref().map(bind_socket).transpose()?;
+    let x402_listener =
+        config.x402.listen.as_mut().map(|address| bind(address, "x402.listen")).transpose()?;
 
     if is_first {
         first::write_chain(&sources, &loaded)?;
@@ -84,12 +86,13 @@ pub(super) async fn run(context: &Context, new: bool) -> Result<(), Failure> {
     let ports = Ports::new(&config, running.clone(), stop.clone()).await?;
     announce(context, &config, &node, &ports, !has_wallet);
 
-    let Ports { gateway, plain, panel, routes, .. } = ports;
+    let Ports { gateway, plain, panel, x402, routes, .. } = ports;
     let listeners = [
         (gateway, Some(gateway_listener)),
         (plain.clone(), plain_listener),
         (plain, socket_listener),
         (panel, Some(panel_listener)),
+        (x402, x402_listener),
     ];
     let served = TaskTracker::new();
     for (port, listener) in listeners {
@@ -231,6 +234,7 @@ fn announce(context: &Context, config: &Config, node: &Node, ports: &Ports, is_n
     let plain = config.gateway.plain.map(|address| calls_at(address, false));
     let path = |path: &PathBuf| path.display().to_string();
     let (socket, trust) = (config.gateway.socket.as_ref().map(path), ports.ca_file.as_ref().map(path));
+    let x402 = config.x402.listen.map(|address| gateway_url(address, config.x402.tls));
     let Console { url: console, setup_code, ca_fingerprint: sha256, .. } = ports.console.shown();
     let data = word(&config.node.data_dir);
     let secret = format!("farthing secret show --data {data}");
@@ -238,7 +242,7 @@ fn announce(context: &Context, config: &Config, node: &Node, ports: &Ports, is_n
     if context.global.log_format == LogFormat::Json {
         let set_up = setup_code.map(|_| format!("farthing console url --data {data}"));
         tracing::info!(
-            version, %wallet, chain, back_up, gateway, console, plain, socket, set_up, trust, sha256, secret,
+            version, %wallet, chain, back_up, gateway, console, plain, socket, x402, set_up, trust, sha256, secret,
             "Farthing is running"
         );
         return;
@@ -250,6 +254,7 @@ fn announce(context: &Context, config: &Config, node: &Node, ports: &Ports, is_n
     for (name, value) in [
         ("Plain  ", plain),
         ("Socket ", socket),
+        ("x402   ", x402),
         ("Set up ", set_up),
         ("Trust  ", trust),
         ("SHA-256", sha256),

@@ -46,7 +46,7 @@ fn text(status: &Status) -> String {
     let amount = |amount: Option<String>, unit| {
         amount.map_or_else(|| "unknown".into(), |text| format!("{text} {unit}"))
     };
-    pairs([
+    let rows = [
         ("Version", format!("{}, up {} s", status.version, status.uptime_secs)),
         ("Wallet", status.address.to_string()),
         ("Peer id", status.peer_id.clone()),
@@ -62,7 +62,8 @@ fn text(status: &Status) -> String {
         ("Services", status.services.to_string()),
         ("Spent today", format!("{} USDC", status.spent_today)),
         ("Spending", if status.spending { "on".into() } else { "stopped".into() }),
-    ])
+    ];
+    pairs(rows.into_iter().chain(status.x402_url.clone().map(|url| ("x402", url))))
 }
 
 pub(super) async fn doctor(context: &Context) -> Result<(), Failure> {

@@ -66,6 +66,7 @@ async fn status(State(node): State<Handles>) -> Json<Status> {
         reach: Words(&network.reachability).in_short(),
         rendezvous: rendezvous::sentence(&network.rendezvous, clock::now_secs()),
         gateway_url: node.gateway_url(),
+        x402_url: node.x402_url(),
         network: node.network_name.clone(),
         chain: ChainStatus {
             name: spec.name.clone(),

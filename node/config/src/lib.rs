@@ -30,7 +30,7 @@ pub use self::{
     reload::ChangedSettings,
     settings::{
         CatalogConfig, ChainConfig, Config, GatewayConfig, LOG_FILTER, LimitsConfig, LogConfig,
-        NetworkConfig, NodeConfig, PanelConfig, SettlementConfig, SpendingConfig, WalletConfig,
+        NetworkConfig, NodeConfig, PanelConfig, SettlementConfig, SpendingConfig, WalletConfig, X402Config,
     },
     surroundings::Surroundings,
 };

@@ -22,7 +22,7 @@ use super::{
     keys::{
         CHAIN_PRESETS,
         Fallback::{Unset, Value, Values},
-        Form::{Amount, Choice, List, Path, Secret, Socket, Switch, Text, Wallet},
+        Form::{Amount, Choice, List, Path, Secret, Socket, Switch, Text, Url, Wallet},
         Item, SettingKey, integer,
     },
     raw::{ConfigError, Raw},
@@ -147,6 +147,20 @@ settings! {
         /// Password of the console, for unattended setup; FARTHING_PANEL_PASSWORD_FILE names a file with it. If unset,
         /// you choose it in the browser.
         password: Option<SecretText> = Secret, Unset;
+    }
+    /// Port for x402 clients, where anyone buys calls of your services with a payment per call. Off unless listen is set.
+    x402: X402Config {
+        /// Address for x402 clients: "127.0.0.1:3004". If unset, this node sells to no x402 client. Unlike the gateway,
+        /// this port asks for no secret and answers to every name: it is meant for strangers.
+        listen: Option<SocketAddr> = Socket, Unset;
+        /// Address under which clients reach this port, such as "https://data.example". Payments name it, so set it if a
+        /// proxy or a router is in front. Default: the address in listen.
+        url: Option<String> = Url, Unset;
+        /// Set "on" to speak TLS here with the gateway's certificate. Programs of strangers trust it only if it is in
+        /// gateway.tls_cert_file. Leave it "off" behind a proxy that speaks TLS.
+        tls: bool = Choice(&["on", "off"]), Value("off");
+        /// If set, only these addresses may connect.
+        trusted_proxies: Vec<IpAddr> = List(Item::Ip), Values(&[]);
     }
     /// Port 3001 and other nodes.
     network: NetworkConfig {

@@ -110,6 +110,9 @@ pub struct Status {
     #[serde(default)]
     pub rendezvous: String,
     pub gateway_url: String,
+    /// The address of the port for x402 clients, where there is one: a service is at its UUID below.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x402_url: Option<String>,
     pub network: String,
     pub chain: ChainStatus,
     pub balance: WalletBalance,

@@ -3,6 +3,7 @@
 //! `POST /internal/call` authenticates the caller by its consumer secret, reads the call, buys it, and answers
 //! with the service's own status, headers and body. What is not the service's answer is a [`Problem`].
 //! [`services`] takes the same calls at an address of each service's own, and a service's documents are free.
+//! [`x402`] is a port of its own, at which this node sells to strangers.
 
 use std::{
     sync::{Arc, LazyLock},
@@ -39,6 +40,7 @@ mod noted;
 mod own_headers;
 pub mod problem;
 pub mod services;
+pub mod x402;
 
 use answer::AnswerReader;
 pub use documents::Documents;

@@ -43,6 +43,10 @@ pub enum Namespace {
     Deposits = 13,
     /// Requests that the user saved, by their ids.
     Requests = 14,
+    /// Sales that are paid by a transaction of their own, by payer and nonce, until a while after their ends.
+    Sales = 15,
+    /// Bodies of their answers.
+    SaleBodies = 16,
 }
 
 /// One change of [`Ledger::put_many`]; `value: None` deletes.

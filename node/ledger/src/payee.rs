@@ -3,7 +3,7 @@
 //! 1. [`Ledger::put_payee_channel`] records what the chain says of a channel.
 //! 2. [`Ledger::accept`] records a call with effects before it runs.
 //! 3. [`Ledger::serve`] records voucher, call and charge in one commit and hands out [`Recorded`], without
-//!    which there is no answer.
+//!    which there is no answer. [`Ledger::serve_paid`] records a call that a transaction has paid.
 //!
 //! Invariants: O1 claimed ≤ spent ≤ best or claimed ≤ deposited (the highest deposit ever confirmed); O2 spent = opening
 //! balance + Σ charges of finished calls, pruned ones included; O4 a failed upstream costs nothing; O5 a call
@@ -23,7 +23,7 @@ mod uncharged;
 
 use bytes::Bytes;
 use farthing_protocol::{
-    Address, CallId, ChannelId, Receipt, Usdc, Verified, Voucher, limits::PATH_BYTES_MAX,
+    Address, CallId, ChannelId, Hash, Receipt, Usdc, Verified, Voucher, limits::PATH_BYTES_MAX,
 };
 use redb::{ReadTransaction, ReadableTable, WriteTransaction};
 
@@ -40,8 +40,8 @@ use crate::{
     rows::{
         figures::Ended,
         payee::{
-            Accepted, Call, CallRow, ServedRow, StoredCall, StoredState, call_key, channel_in, receipt,
-            split_call_key, time_key,
+            Accepted, Call, CallRow, ChargedOn, ServedRow, StoredCall, StoredState, call_key, channel_in,
+            receipt, split_call_key, time_key,
         },
     },
     settlement,
@@ -90,7 +90,17 @@ impl Ledger {
     /// # Errors
     /// The rule that would be broken; nothing is then recorded and nothing charged.
     pub async fn serve(&self, served: Served) -> Result<Recorded> {
-        self.write(move |tx| serve(tx, served)).await
+        let Served { payer, channel, voucher, call } = served;
+        self.write(move |tx| serve(tx, payer, ChargedOn::Channel(channel), voucher.as_ref(), &call)).await
+    }
+
+    /// Records a call that a transaction of its payer's has paid, on no channel.
+    ///
+    /// # Errors
+    /// As [`Ledger::serve`]; [`LedgerError::AlreadyServed`] when it is recorded.
+    pub async fn serve_paid(&self, payer: Address, call: Call, transaction: Hash) -> Result<Recorded> {
+        let charged_on = ChargedOn::Transaction(transaction);
+        self.write(move |tx| serve(tx, payer, charged_on, None, &call)).await
     }
 
     /// Takes the one further execution that a finished call has, durably and before its service is asked. `false`
@@ -152,25 +162,30 @@ fn accept(tx: &WriteTransaction, accepted: &Accepted) -> Result<()> {
     Ok(())
 }
 
-fn serve(tx: &WriteTransaction, served: Served) -> Result<Recorded> {
-    let Served { payer, channel, voucher, call } = served;
-    check_call(&call, channel)?;
+fn serve(
+    tx: &WriteTransaction,
+    payer: Address,
+    charged_on: ChargedOn,
+    voucher: Option<&Verified<Voucher>>,
+    call: &Call,
+) -> Result<Recorded> {
+    check_call(call, charged_on)?;
     let key = call_key(payer, call.call_id);
     let mut calls = tx.open_table(CALLS)?;
     let known: Option<StoredCall> = tables::get(&calls, "calls", &key)?;
-    check_not_finished(&call, known.as_ref())?;
+    check_not_finished(call, charged_on, known.as_ref())?;
 
     // Every check is above or inside `charge`, which writes last: a refusal leaves the transaction as it was.
-    let spent_total = match channel {
-        ChannelId::NONE => Usdc::ZERO,
-        id => charge(tx, id, payer, voucher.as_ref(), call.charged)?,
+    let (channel, spent_total) = match charged_on {
+        ChargedOn::Channel(ChannelId::NONE) | ChargedOn::Transaction(_) => (ChannelId::NONE, Usdc::ZERO),
+        ChargedOn::Channel(id) => (id, charge(tx, id, payer, voucher, call.charged)?),
     };
     if let Some(known) = known {
         // It is one call still, whose last end counts.
         Ended::served(&known).map_or(Ok(()), |ended| figures::uncount(tx, &ended))?;
         forget(tx, &key, &known)?;
     }
-    let row = StoredCall::done(&call, channel, spent_total);
+    let row = StoredCall::done(call, charged_on, spent_total);
     Ended::served(&row).map_or(Ok(()), |ended| figures::count(tx, &ended))?;
     calls.insert(&key, tables::encode(&row).as_slice())?;
     let by_time = time_key(call.time_secs, &key);
@@ -181,8 +196,8 @@ fn serve(tx: &WriteTransaction, served: Served) -> Result<Recorded> {
     if let Some(body) = &call.body {
         keep_body(tx, &by_time, body, BODIES_BYTES_MAX)?;
     }
-    history::count_served(tx, &call)?;
-    Ok(Recorded { receipt: receipt(&call, channel, spent_total) })
+    history::count_served(tx, call)?;
+    Ok(Recorded { receipt: receipt(call, channel, spent_total) })
 }
 
 fn repeat(tx: &WriteTransaction, payer: Address, call_id: CallId, time_secs: u64) -> Result<bool> {

@@ -157,7 +157,8 @@ fn prune_purchases(tx: &WriteTransaction, before_day: u64) -> Result<u64> {
 }
 
 fn carry_payee(tx: &WriteTransaction, id: ChannelId, charged: Usdc) -> Result<()> {
-    if charged.is_zero() {
+    // What a transaction has paid is on no channel.
+    if charged.is_zero() || id == ChannelId::NONE {
         return Ok(());
     }
     let mut table = tx.open_table(PAYEE_CHANNELS)?;

@@ -2,7 +2,7 @@
 //! first: whether the call is for sale at its price, and names a channel that is known. Only then it takes a place, and
 //! what it asks is checked and hashed, off the threads that all calls share. The voucher comes last.
 //!
-//! [`Admitted`] and [`AdmittedAgain`] are made here alone, and theirs are the only ways to the upstream.
+//! [`Admitted`] and [`AdmittedAgain`] are made here alone, and theirs are the network's only ways to the upstream.
 
 use std::{sync::Arc, time::Duration};
 
@@ -279,7 +279,7 @@ fn check_price(service: &Registered, request: &CallRequest, price: Option<Usdc>)
     Err(refusal)
 }
 
-fn check_not_paused(service: &Registered) -> Result<(), Refusal> {
+pub(super) fn check_not_paused(service: &Registered) -> Result<(), Refusal> {
     if service.listing().paused {
         return Err(Refusal::new(RefusalCode::ServicePaused, "the owner has paused the service"));
     }
@@ -289,11 +289,7 @@ fn check_not_paused(service: &Registered) -> Result<(), Refusal> {
 fn plan(service: &Registered, request: &CallRequest, body: &[u8]) -> Result<CallPlan, Refusal> {
     let planned =
         service.known().plan(request.method, &request.path, &request.params, &request.headers, body);
-    let plan = planned.map_err(|error| match error {
-        PlanError::UnknownPath(detail) => Refusal::new(RefusalCode::UnknownOperation, detail),
-        PlanError::MethodNotAllowed(detail) => Refusal::new(RefusalCode::MethodNotAllowed, detail),
-        PlanError::BadParameter(detail) => Refusal::new(RefusalCode::BadParameter, detail),
-    })?;
+    let plan = planned.map_err(misfit)?;
     if let Some(name) = service.upstream().secret_in(&plan.request, body) {
         let detail = format!("`{name}` is not a parameter of this operation");
         return Err(Refusal::new(RefusalCode::BadParameter, detail));
@@ -301,11 +297,20 @@ fn plan(service: &Registered, request: &CallRequest, body: &[u8]) -> Result<Call
     Ok(plan)
 }
 
+/// Tells a caller why its call does not fit.
+pub(super) fn misfit(error: PlanError) -> Refusal {
+    match error {
+        PlanError::UnknownPath(detail) => Refusal::new(RefusalCode::UnknownOperation, detail),
+        PlanError::MethodNotAllowed(detail) => Refusal::new(RefusalCode::MethodNotAllowed, detail),
+        PlanError::BadParameter(detail) => Refusal::new(RefusalCode::BadParameter, detail),
+    }
+}
+
 /// Works out what a call asks of its service, or why it does not fit; takes as long as its owner's description lets it.
 ///
 /// # Errors
 /// A refusal when this node failed.
-async fn planned(
+pub(super) async fn planned(
     service: &Arc<Registered>,
     request: &CallRequest,
     body: &Bytes,
@@ -350,12 +355,14 @@ pub(super) async fn hash_noted(
 }
 
 /// Does work that would hold up other calls.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
+pub(super) async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Refusal> {
     let done = start_aside(work).await;
     done.map_err(|_| Refusal::new(RefusalCode::Unavailable, "the owner's node failed while it read the call"))
 }
 
-fn upstream_request(plan: &CallPlan, request: &CallRequest, body: &Bytes) -> UpstreamRequest {
+pub(super) fn upstream_request(plan: &CallPlan, request: &CallRequest, body: &Bytes) -> UpstreamRequest {
     UpstreamRequest {
         request: plan.request.clone(),
         headers: plan.headers.clone(),

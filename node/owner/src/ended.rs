@@ -20,13 +20,17 @@ impl Owner {
             self.0.ends.note_part(Half::Owner, "owner", whole.saturating_sub(upstream));
             self.0.ends.note_part(Half::Owner, "upstream", upstream);
         }
+        self.note(call, payer, ended(answered.map(|(answer, is_first)| (answer.reply(), *is_first))));
+    }
+
+    /// Notes an end, with the operation of its call.
+    pub(super) fn note(&self, call: &BegunCall, payer: Address, ended: EndedCall<'_>) {
         // Looked up only for the line.
         let service = call.path().and_then(|_| self.0.registry.get(call.service));
         let operation = service.as_ref().zip(call.path()).and_then(|(service, path)| {
             let operation = service.known().api().operation_at(call.method.as_str(), path)?;
             Some(operation.path.as_str())
         });
-        let ended = ended(answered.map(|(answer, is_first)| (answer.reply(), *is_first)));
         self.0.ends.note(call, &EndedCall { peer: Some(payer), operation, ..ended });
     }
 }

@@ -65,6 +65,7 @@ pub mod terms;
 pub mod told;
 pub mod uncharged;
 pub mod upstream;
+pub mod x402;
 
 use admit::Admitted;
 use answer::Answer;
@@ -77,6 +78,7 @@ use running::{Arrival, Calls, Conflict, RunningCall};
 use terms::Terms;
 use told::{BooksLimiter, GivenAgain, Told};
 use upstream::UpstreamAnswer;
+use x402::Door;
 
 /// The owner half of the node. A cheap handle.
 #[derive(Clone, Debug)]
@@ -104,6 +106,8 @@ pub struct OwnerParts {
     pub tasks: TaskTracker,
     pub ends: CallEnds,
     pub refused: RefusedCalls,
+    /// Sales to x402 clients.
+    pub door: Door,
 }
 
 impl Owner {

@@ -109,11 +109,15 @@ fn come_back(detail: &str, wait: Duration) -> Refusal {
     Refusal::new(RefusalCode::RateLimited, detail).retry_after_ms(wait_ms.max(1))
 }
 
-/// One page of what the ledger has of a payer's calls. Reads the disk: run it off the async threads. Only who has paid
+/// One page of what the ledger has of a payer's calls, as far as they are of the network: what the same wallet paid by
+/// transactions of its own is in no books of a node. Reads the disk: run it off the async threads. Only who has paid
 /// on a channel here, closed by now or not, has adjustments, and they are all looked at.
 pub fn page(ledger: &Ledger, book: &Book, payer: Address, asked: CallsAsked) -> CallReply {
     let read = ledger.calls_of(payer, asked.after, CALLS_PAGE_MAX, LOOKED_AT_MAX, |row| {
-        Some(record(row)).filter(|record| record.time_secs >= asked.since_secs)
+        let is_of_a_channel =
+            |record: &CallRecord| record.channel != ChannelId::NONE || record.charged.is_zero();
+        let record = Some(record(row)).filter(|record| record.time_secs >= asked.since_secs);
+        record.filter(is_of_a_channel)
     });
     let adjusted = |next: Option<CallId>| match next {
         None if book.has_channel_of(payer) => {

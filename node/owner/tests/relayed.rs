@@ -20,6 +20,7 @@ use farthing_owner::{
     terms::Terms,
     told::{BooksLimiter, GivenAgain},
     upstream::UpstreamOptions,
+    x402::Door,
 };
 use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallRequest, ChannelId, Domain, Outcome, RefusalCode, SecretKey,
@@ -103,6 +104,7 @@ async fn owner(key: SecretKey, ledger: Ledger) -> Owner {
         UpstreamOptions::default(),
     );
     let (closes, _) = mpsc::channel(1);
+    let door = Door::restore(ledger.clone()).unwrap();
     Owner::new(OwnerParts {
         signer,
         ledger,
@@ -124,6 +126,7 @@ async fn owner(key: SecretKey, ledger: Ledger) -> Owner {
         tasks: TaskTracker::new(),
         ends: CallEnds::default(),
         refused: RefusedCalls::default(),
+        door,
     })
 }
 

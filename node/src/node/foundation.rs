@@ -25,6 +25,7 @@ use farthing_owner::{
     terms::Terms,
     told::{BooksLimiter, GivenAgain},
     upstream::{OwnPorts, UpstreamOptions},
+    x402::Door,
 };
 use farthing_protocol::{ChannelConfig, ChannelId, Escrow, wire::NetworkName};
 use farthing_shared::{call_ends::CallEnds, disk::start_aside, refused::RefusedCalls};
@@ -183,8 +184,8 @@ impl Foundation {
         })
     }
 
-    pub(super) fn owner(&self, closes: mpsc::Sender<ChannelId>) -> OwnerParts {
-        OwnerParts {
+    pub(super) fn owner(&self, closes: mpsc::Sender<ChannelId>) -> Result<OwnerParts, LedgerError> {
+        Ok(OwnerParts {
             signer: self.signer.clone(),
             ledger: self.ledger.clone(),
             chain: self.chain.clone(),
@@ -200,7 +201,8 @@ impl Foundation {
             tasks: self.tasks.clone(),
             ends: self.ends.clone(),
             refused: self.refused.clone(),
-        }
+            door: Door::restore(self.ledger.clone())?,
+        })
     }
 
     pub(super) fn settlement(
@@ -283,8 +285,8 @@ impl Foundation {
 
 /// The ports that are this node's own, which no upstream may be at.
 fn own_ports(config: &Config) -> OwnPorts {
-    let Config { gateway, panel, .. } = config;
-    let listens = [Some(gateway.listen), Some(panel.listen), gateway.plain];
+    let Config { gateway, panel, x402, .. } = config;
+    let listens = [Some(gateway.listen), Some(panel.listen), gateway.plain, x402.listen];
     OwnPorts::new(listens.into_iter().flatten().map(|address| address.port()))
 }
 

@@ -28,6 +28,8 @@ use source::{SourceFile, repository, source_files};
 const PURE: [&str; 3] = ["farthing-protocol", "farthing-bridge", "farthing-sdk"];
 /// A part of the network that decides: as pure, and used by nobody but the network and its tests.
 const DIRECTORY: &str = "farthing-directory";
+/// What x402 clients and an owner say to each other: as pure.
+const X402: &str = "farthing-x402";
 const ADAPTERS: [&str; 4] = ["farthing-network", "farthing-ledger", "farthing-chain", "farthing-catalog"];
 
 /// The layers of `node/src`, lowest first. A module may use its own layer and those below.
@@ -64,8 +66,14 @@ const LONG_FILES: [(&str, &str); 0] = [];
 fn packages_depend_only_in_the_direction_of_the_architecture() {
     let control = ["farthing-protocol", "farthing-bridge", "farthing-sdk", "farthing-os"];
     let edges = ["farthing-bounds", "farthing-os", "farthing-control", "farthing-serve"];
-    let parts =
-        ["farthing-config", "farthing-discovery", "farthing-owner", "farthing-shared", "farthing-wallet"];
+    let parts = [
+        "farthing-config",
+        "farthing-discovery",
+        "farthing-owner",
+        "farthing-shared",
+        "farthing-wallet",
+        X402,
+    ];
     let node = [&PURE[..], &ADAPTERS[..], &edges[..], &parts].concat();
     let rooms = [
         "farthing-commands",
@@ -91,6 +99,7 @@ fn packages_depend_only_in_the_direction_of_the_architecture() {
         "farthing-os",
         "farthing-protocol",
         DIRECTORY,
+        X402,
     ];
     let allowed: BTreeMap<&str, Vec<&str>> = [
         ("farthing-protocol", vec![]),
@@ -102,6 +111,7 @@ fn packages_depend_only_in_the_direction_of_the_architecture() {
         ("farthing-ledger", vec!["farthing-protocol", "farthing-os"]),
         ("farthing-chain", vec!["farthing-protocol", "farthing-bounds", "farthing-os"]),
         ("farthing-catalog", vec!["farthing-protocol"]),
+        (X402, vec!["farthing-protocol"]),
         ("farthing-os", vec![]),
         ("farthing-control", control.to_vec()),
         ("farthing-config", vec!["farthing-bounds", "farthing-control", "farthing-os", "farthing-protocol"]),
@@ -125,7 +135,7 @@ fn packages_depend_only_in_the_direction_of_the_architecture() {
             [
                 &edges[..],
                 &["farthing-bridge", "farthing-chain", "farthing-discovery", "farthing-ledger"],
-                &["farthing-network", "farthing-protocol", "farthing-shared", "farthing-wallet"],
+                &["farthing-network", "farthing-protocol", "farthing-shared", "farthing-wallet", X402],
             ]
             .concat(),
         ),
@@ -224,7 +234,7 @@ fn pure_crates_know_no_runtime_no_sockets_no_files_and_no_clock() {
     ];
     const STD: [&str; 5] = ["env", "fs", "net", "process", "thread"];
     let mut breaches = Breaches::default();
-    let pure = [&PURE[..], &[DIRECTORY]].concat();
+    let pure = [&PURE[..], &[DIRECTORY, X402]].concat();
     for package in packages().iter().filter(|package| pure.contains(&package.name.as_str())) {
         for name in package.normal_dependencies.iter().filter(|name| RUNTIMES.contains(&name.as_str())) {
             breaches.add(&package.name, format!("depends on {name}; pure code decides, adapters act"));

@@ -321,8 +321,13 @@ impl ChainHandle {
 
     async fn request(&self, intent: Intent, forms: Forms) -> Result<Outcome, ChainError> {
         let usable = self.require_usable().await;
-        let needs_contract =
-            !matches!(intent, Intent::DeployContract | Intent::SendUsdc { .. } | Intent::SendEth { .. });
+        let needs_contract = !matches!(
+            intent,
+            Intent::DeployContract
+                | Intent::SendUsdc { .. }
+                | Intent::SendEth { .. }
+                | Intent::TakePayment { .. }
+        );
         match usable {
             Err(ChainError::ContractMissing { .. }) if !needs_contract => {}
             usable => usable?,
@@ -352,7 +357,7 @@ impl ChainHandle {
         }
     }
 
-    async fn confirmed_block(&self) -> Result<u64, ChainError> {
+    pub(super) async fn confirmed_block(&self) -> Result<u64, ChainError> {
         let head = self.0.reader.head().await.map_err(|error| self.unread(error))?;
         Ok(self.0.reader.confirmed(head.number()))
     }

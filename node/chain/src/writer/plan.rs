@@ -11,7 +11,7 @@ use super::{Writer, bisect::bisect};
 use crate::{
     contracts::{
         CREATE2_PROXY, Claim, PayChannels, TestUsdc, compact, pay_channels_deployment, to_channel,
-        to_consent, to_eth,
+        to_consent, to_eth, transfer_call,
     },
     error::ChainError,
     intent::{ClaimRow, DepositTerms, Intent},
@@ -104,6 +104,11 @@ impl Writer {
                 let data = pay_channels_deployment();
                 Body { intent: Intent::DeployContract, to: CREATE2_PROXY, value_wei: 0, data }.into()
             }
+            Intent::TakePayment { payment } => {
+                let (to, data) =
+                    (to_eth(self.reader.spec.token), transfer_call(&payment).abi_encode().into());
+                Body { intent: Intent::TakePayment { payment }, to, value_wei: 0, data }.into()
+            }
         })
     }
 
@@ -139,6 +144,11 @@ impl Writer {
             }
             Intent::Withdraw { config } => self.state(config, at).await?.is_empty(),
             Intent::DeployContract => verify::contract(&self.reader).await? == ContractCode::Right,
+            // Also by somebody else, or for something else: the token's events tell.
+            Intent::TakePayment { payment } => {
+                let (payer, nonce) = (payment.authorization.from, payment.authorization.nonce);
+                self.reader.is_authorization_used(payer, nonce.into(), at).await?
+            }
             Intent::SendUsdc { .. } | Intent::SendEth { .. } => false,
         })
     }

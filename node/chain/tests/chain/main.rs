@@ -11,6 +11,7 @@ mod flood;
 mod liars;
 mod operations;
 mod outages;
+mod payments;
 mod proxy;
 mod reorganisations;
 mod transfers;

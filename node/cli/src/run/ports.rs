@@ -1,4 +1,4 @@
-//! The servers behind the ports: gateway, console and control socket, with their TLS and their limits.
+//! The servers behind the ports: gateway, console, x402 clients and control socket, with their TLS and their limits.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use farthing_commands::{self as commands, settings::RunningNode};
 use farthing_config::{Config, TlsMode, gateway_url};
 use farthing_console::{Access, ConsoleState, Parts, socket::About};
 use farthing_control::Local;
-use farthing_gateway::{Gateway, problem::turned_away};
+use farthing_gateway::{Gateway, problem::turned_away, x402};
 use farthing_node::handles::Handles;
 use farthing_serve::{
     Hosts, Limits, Port, Tls, guarded,
@@ -21,6 +21,9 @@ use crate::failure::{Exit, Failure};
 /// A console is used by a person with a few browsers.
 const PANEL_CONNECTIONS_MAX: usize = 64;
 const PANEL_CONNECTIONS_PER_IP_MAX: usize = 32;
+/// Clients of strangers wait here for blocks of the chain.
+const X402_CONNECTIONS_MAX: usize = 256;
+const X402_CONNECTIONS_PER_IP_MAX: usize = 64;
 
 /// The ports, ready to serve.
 pub(super) struct Ports {
@@ -28,6 +31,8 @@ pub(super) struct Ports {
     /// The same for programs of this machine, without TLS.
     pub(super) plain: Port,
     pub(super) panel: Port,
+    /// For x402 clients.
+    pub(super) x402: Port,
     /// Of the control socket.
     pub(super) routes: Router,
     pub(super) console: About,
@@ -71,10 +76,24 @@ impl Ports {
                 ..Limits::default()
             },
         };
+        let x402 = Port {
+            router: x402::router(x402::Door::of(&node)),
+            tls: credentials.port_tls(config.x402.tls),
+            trusted_proxies: config.x402.trusted_proxies.clone(),
+            // A quarter: strangers leave the rest to this node's own calls, and to those of the network.
+            budget: node.budget.part(node.budget.bytes_max() / 4),
+            wording: turned_away,
+            limits: Limits {
+                connections_max: X402_CONNECTIONS_MAX,
+                connections_per_ip_max: X402_CONNECTIONS_PER_IP_MAX,
+                ..Limits::default()
+            },
+        };
         Ok(Self {
             gateway,
             plain,
             panel,
+            x402,
             routes: commands.merge(farthing_console::socket::router(console.clone())),
             console,
             ca_file: credentials.tls.and_then(|tls| tls.ca_file),
@@ -167,7 +186,7 @@ impl Credentials {
 fn server_tls(config: &Config) -> Result<Option<ServerTls>, TlsError> {
     match &config.gateway.tls_mode() {
         TlsMode::Files { cert_file, key_file } => tls::from_files(cert_file, key_file).map(Some),
-        TlsMode::Off if !config.panel.tls => Ok(None),
+        TlsMode::Off if !config.panel.tls && !config.x402.tls => Ok(None),
         TlsMode::Off | TlsMode::OwnAuthority => tls::own(&config.node.data_dir, &config.hosts()).map(Some),
     }
 }

@@ -47,7 +47,10 @@ pub(super) fn calls(tx: &ReadTransaction, audit: &mut Audit, recount: &mut Recou
         audit.require(done.charged == done.price, "O6", || {
             (subject(), format!("charged {} USDC, and its price was {}", done.charged, done.price))
         });
-        charges.entry(done.channel).or_default().push((done.spent_total, done.charged));
+        // What a transaction has paid is on no channel.
+        if done.paid_by.is_none() {
+            charges.entry(done.channel).or_default().push((done.spent_total, done.charged));
+        }
     }
     let indexed = by_time.len()?;
     let calls = audit.calls;

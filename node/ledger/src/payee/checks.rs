@@ -1,18 +1,15 @@
 //! Rules that a call must keep before it is recorded as served.
 
 use bytes::Bytes;
-use farthing_protocol::{
-    ChannelId,
-    limits::{CALL_HEAD_BYTES_MAX, PATH_BYTES_MAX},
-};
+use farthing_protocol::limits::{CALL_HEAD_BYTES_MAX, PATH_BYTES_MAX};
 
 use crate::{
     error::{LedgerError, Result, within},
-    rows::payee::{BODY_BYTES_MAX, Call, StoredCall, StoredState},
+    rows::payee::{BODY_BYTES_MAX, Call, ChargedOn, StoredCall, StoredState},
 };
 
 /// The bounds and terms that concern the call alone.
-pub(super) fn check_call(call: &Call, channel: ChannelId) -> Result<()> {
+pub(super) fn check_call(call: &Call, charged_on: ChargedOn) -> Result<()> {
     within("the path", call.path.len(), PATH_BYTES_MAX)?;
     let header_bytes = call.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
     within("the answer's headers", header_bytes, CALL_HEAD_BYTES_MAX)?;
@@ -24,18 +21,20 @@ pub(super) fn check_call(call: &Call, channel: ChannelId) -> Result<()> {
         () if !call.charged.is_zero() && !call.outcome.is_the_services_answer() => {
             refused("a failed upstream costs nothing")
         }
-        () if channel == ChannelId::NONE && !call.price.is_zero() => {
-            refused("a call without a channel is free")
-        }
+        () if charged_on.is_nothing() && !call.price.is_zero() => refused("a call without a channel is free"),
         () => Ok(()),
     }
 }
 
-/// O5: what was charged or answered, or had effects, is final.
-pub(super) fn check_not_finished(call: &Call, known: Option<&StoredCall>) -> Result<()> {
+/// O5: what was charged or answered, or had effects, is final. That a call which a transaction pays may run is stored elsewhere.
+pub(super) fn check_not_finished(
+    call: &Call,
+    charged_on: ChargedOn,
+    known: Option<&StoredCall>,
+) -> Result<()> {
     let id = call.call_id;
     match known {
-        None if call.method.is_safe() => Ok(()),
+        None if call.method.is_safe() || matches!(charged_on, ChargedOn::Transaction(_)) => Ok(()),
         None => Err(LedgerError::NotAccepted(id)),
         Some(known) if known.request_hash != call.request_hash => Err(LedgerError::CallIdConflict(id)),
         Some(known) => match &known.state {

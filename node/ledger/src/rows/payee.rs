@@ -10,7 +10,7 @@ use farthing_protocol::{Address, CallId, ChannelId, Hash, Outcome, Receipt, Serv
 use redb::ReadableTable;
 
 pub use self::channel::{Ending, PayeeChannelFacts, PayeeChannelRow};
-pub(crate) use self::stored::{StoredCall, StoredPayeeChannel, StoredState};
+pub(crate) use self::stored::{ChargedOn, StoredCall, StoredPayeeChannel, StoredState};
 use crate::{error::Result, tables};
 
 /// A kept body. Larger ones stay in the caller's memory for a while and are then gone.

@@ -14,6 +14,7 @@ mod group_commit;
 mod history;
 mod losses;
 mod opening;
+mod paid;
 mod power_cut;
 mod properties;
 mod recovered;

@@ -1,7 +1,8 @@
 //! The right to ask a service's server.
 //!
-//! Three types have it, each of which only one module makes: a call that was admitted, with what it pays reserved; a finished call
-//! whose one repeat is stored; and a question of the owner's own. So nothing reaches a server that nobody paid for, by mistake
+//! Four types have it, each of which only one module makes: a call that was admitted, with what it pays reserved; a finished call
+//! whose one repeat is stored; a call with a payment of its own that the token would take, which is stored; and a question of the
+//! owner's own. So nothing reaches a server that nobody paid for, by mistake
 //! of another module.
 
 use farthing_bounds::HeldBytes;

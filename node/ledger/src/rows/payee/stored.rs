@@ -274,6 +274,25 @@ pub(crate) struct StoredDone {
     /// [`Call::upstream_us`].
     #[n(10)]
     pub(crate) upstream_us: Option<u64>,
+    /// The transaction that paid it, of a call on no channel that was charged.
+    #[n(11)]
+    pub(crate) paid_by: Option<minicbor::bytes::ByteArray<32>>,
+}
+
+/// The place that a call is charged at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ChargedOn {
+    /// [`ChannelId::NONE`] for a free call.
+    Channel(ChannelId),
+    /// A transaction of the payer's own pays the call, and nothing else.
+    Transaction(Hash),
+}
+
+impl ChargedOn {
+    /// Returns whether nothing pays for a call.
+    pub(crate) fn is_nothing(self) -> bool {
+        self == Self::Channel(ChannelId::NONE)
+    }
 }
 
 impl StoredDone {
@@ -294,7 +313,11 @@ impl StoredCall {
         }
     }
 
-    pub(crate) fn done(call: &Call, channel: ChannelId, spent_total: Usdc) -> Self {
+    pub(crate) fn done(call: &Call, charged_on: ChargedOn, spent_total: Usdc) -> Self {
+        let (channel, paid_by) = match charged_on {
+            ChargedOn::Channel(channel) => (channel, None),
+            ChargedOn::Transaction(hash) => (ChannelId::NONE, Some(hash.into())),
+        };
         Self {
             service: call.service,
             method: call.method,
@@ -313,6 +336,7 @@ impl StoredCall {
                 repeated_secs: None,
                 fault: call.fault,
                 upstream_us: call.upstream_us,
+                paid_by,
             }),
         }
     }

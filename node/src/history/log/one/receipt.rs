@@ -89,6 +89,12 @@ pub(super) fn of_own(
     if receipt.charged > row.call.price {
         return Ok(verdict(false, "The receipt charges more than the price of the call."));
     }
+    if receipt.channel == ChannelId::NONE && !receipt.charged.is_zero() {
+        return Ok(verdict(
+            true,
+            "A transaction of the payer paid this call (x402), so no voucher covers it.",
+        ));
+    }
     if receipt.channel == ChannelId::NONE {
         return Ok(verdict(true, "Your wallet signs this receipt. The call was free."));
     }

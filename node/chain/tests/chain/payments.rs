@@ -1,0 +1,195 @@
+//! Payments by EIP-3009: taken once, by anybody, and judged by the token's events.
+
+use alloy::{
+    primitives::{Address as EthAddress, B256, U256, hex},
+    sol,
+    sol_types::{SolCall as _, SolStruct as _, eip712_domain},
+};
+use farthing_chain::{ChainHandle, PaymentState};
+use farthing_protocol::{Address, SignedTransfer, TransferAuthorization};
+use serde_json::{Value, json};
+
+use crate::world::{World, deployer, new_key, until_true, usdc};
+
+sol! {
+    function transferWithAuthorization(
+        address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, uint8 v,
+        bytes32 r, bytes32 s
+    );
+    function cancelAuthorization(address authorizer, bytes32 nonce, uint8 v, bytes32 r, bytes32 s);
+    struct CancelAuthorization { address authorizer; bytes32 nonce; }
+}
+
+/// A payment of 2,000 by the world's payer.
+async fn signed(world: &World, chain: &ChainHandle, to: Address, nonce: u8) -> SignedTransfer {
+    let domain = chain.token_domain().await.unwrap();
+    let authorization = TransferAuthorization {
+        from: world.payer.address(),
+        to,
+        value: usdc(2_000),
+        valid_after_secs: 0,
+        valid_before_secs: 4_000_000_000,
+        nonce: [nonce; 32],
+    };
+    authorization.sign(&domain, &world.payer)
+}
+
+/// Has a stranger bring a payment to the token.
+async fn brought_by_a_stranger(world: &World, payment: &SignedTransfer) {
+    mined(world, transfer(payment)).await;
+}
+
+fn transfer(payment: &SignedTransfer) -> Vec<u8> {
+    let SignedTransfer { authorization, signature } = payment;
+    let of = |address: Address| EthAddress::from(*address.as_bytes());
+    let bytes = signature.as_bytes();
+    let call = transferWithAuthorizationCall {
+        from: of(authorization.from),
+        to: of(authorization.to),
+        value: U256::from(authorization.value.micros()),
+        validAfter: U256::from(authorization.valid_after_secs),
+        validBefore: U256::from(authorization.valid_before_secs),
+        nonce: authorization.nonce.into(),
+        v: bytes[64],
+        r: B256::from_slice(&bytes[..32]),
+        s: B256::from_slice(&bytes[32..64]),
+    };
+    call.abi_encode()
+}
+
+/// Sends a stranger's transaction, and waits for its block.
+async fn mined(world: &World, data: Vec<u8>) {
+    let hash = sent(world, data).await;
+    until_true(|| async { !world.anvil.rpc("eth_getTransactionReceipt", json!([hash])).await.is_null() })
+        .await;
+}
+
+/// Sends a stranger's transaction to the token, which goes before all others of its block.
+async fn sent(world: &World, data: Vec<u8>) -> Value {
+    let accounts = world.anvil.rpc("eth_accounts", json!([])).await;
+    let transaction = json!({
+        "from": accounts[5].as_str().unwrap(),
+        "to": world.token.to_string(),
+        "data": hex::encode_prefixed(data),
+        "gas": "0x30d40",
+        "gasPrice": "0x174876e800",
+    });
+    world.anvil.rpc("eth_sendTransaction", json!([transaction])).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_is_taken_once_however_often_it_is_asked_for() {
+    let world = World::new().await;
+    let payee = world.payee_chain().await;
+    let payment = signed(&world, &payee, world.payee.address(), 1).await;
+    assert_eq!(payee.payment_refusal(&payment).await.unwrap(), None);
+    assert_eq!(payee.payment_state(&payment.authorization, 0).await.unwrap(), PaymentState::Open);
+    let first = payee.take_payment(payment, 0).await.unwrap();
+    assert!(matches!(first, PaymentState::Paid(_)), "{first:?}");
+    assert_eq!(payee.take_payment(payment, 0).await.unwrap(), first);
+    assert_eq!(payee.payment_state(&payment.authorization, 0).await.unwrap(), first);
+    assert_eq!(world.nonce(&world.payee).await, 1, "one transaction");
+    assert_eq!(payee.balances_of(world.payee.address()).await.unwrap().usdc, usdc(2_000));
+    let refusal = payee.payment_refusal(&payment).await.unwrap().unwrap();
+    assert!(refusal.contains("AuthorizationUsedOrCanceled"), "{refusal}");
+    payee.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_that_a_stranger_brought_first_counts_as_paid() {
+    let world = World::new().await;
+    let payee = world.payee_chain().await;
+    let payment = signed(&world, &payee, world.payee.address(), 1).await;
+    brought_by_a_stranger(&world, &payment).await;
+    let taken = payee.take_payment(payment, 0).await.unwrap();
+    assert!(matches!(taken, PaymentState::Paid(_)), "{taken:?}");
+    assert_eq!(world.nonce(&world.payee).await, 0, "this wallet paid no gas for it");
+    assert_eq!(payee.balances_of(world.payee.address()).await.unwrap().usdc, usdc(2_000));
+    payee.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_nonce_that_its_payer_used_elsewhere_or_cancelled_is_no_payment() {
+    let world = World::new().await;
+    let payee = world.payee_chain().await;
+    let payment = signed(&world, &payee, world.payee.address(), 1).await;
+    let elsewhere = signed(&world, &payee, new_key().address(), 1).await;
+    brought_by_a_stranger(&world, &elsewhere).await;
+    // Another payment of the same amount, in the same block or not, counts for itself.
+    let other = signed(&world, &payee, world.payee.address(), 2).await;
+    brought_by_a_stranger(&world, &other).await;
+    let taken = payee.take_payment(payment, 0).await.unwrap();
+    assert!(matches!(&taken, PaymentState::Refused(why) if why.contains("something else")), "{taken:?}");
+
+    let third = signed(&world, &payee, world.payee.address(), 3).await;
+    let domain = payee.token_domain().await.unwrap();
+    let eip712 = eip712_domain! {
+        name: domain.name.clone(),
+        version: domain.version.clone(),
+        chain_id: domain.chain_id,
+        verifying_contract: EthAddress::from(*domain.token.as_bytes()),
+    };
+    let authorizer = EthAddress::from(*world.payer.address().as_bytes());
+    let nonce = B256::from([3; 32]);
+    let cancel = CancelAuthorization { authorizer, nonce };
+    let digest = cancel.eip712_signing_hash(&eip712);
+    let signature = world.payer.sign(&digest.0);
+    let bytes = signature.as_bytes();
+    let word = |from: usize| B256::from_slice(&bytes[from..from + 32]);
+    let call = cancelAuthorizationCall { authorizer, nonce, v: bytes[64], r: word(0), s: word(32) };
+    mined(&world, call.abi_encode()).await;
+    let taken = payee.take_payment(third, 0).await.unwrap();
+    assert!(matches!(&taken, PaymentState::Refused(why) if why.contains("cancelled")), "{taken:?}");
+    payee.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_that_the_payer_cannot_make_costs_no_gas_and_is_taken_once_it_can() {
+    let (world, payer, payee) = World::with_both().await;
+    let payment = signed(&world, &payee, world.payee.address(), 1).await;
+    let all = payer.balances_of(world.payer.address()).await.unwrap().usdc;
+    let friend = new_key().address();
+    payer.send_usdc(friend, all).await.unwrap();
+    let refused = payee.take_payment(payment, 0).await.unwrap();
+    assert!(
+        matches!(&refused, PaymentState::Refused(why) if why.contains("InsufficientBalance")),
+        "{refused:?}"
+    );
+    assert_eq!(world.nonce(&world.payee).await, 0, "nothing was sent");
+    let deployer = deployer(&world.anvil, 0).await;
+    deployer.mint(world.token, world.payer.address(), usdc(2_000)).await.unwrap();
+    let taken = payee.take_payment(payment, 0).await.unwrap();
+    assert!(matches!(taken, PaymentState::Paid(_)), "{taken:?}");
+    payer.shutdown().await;
+    payee.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_that_fails_in_its_block_is_refused_and_taken_once_its_payer_has_the_money() {
+    let world = World::new().await;
+    let payee = world.payee_chain().await;
+    let payment = signed(&world, &payee, world.payee.address(), 1).await;
+    let all = payee.balances_of(world.payer.address()).await.unwrap().usdc;
+    let (domain, friend) = (payee.token_domain().await.unwrap(), new_key().address());
+    let elsewhere = TransferAuthorization { to: friend, value: all, nonce: [2; 32], ..payment.authorization };
+    let elsewhere = elsewhere.sign(&domain, &world.payer);
+    world.anvil.rpc("evm_setAutomine", json!([false])).await;
+    let taker = payee.clone();
+    let taking = tokio::spawn(async move { taker.take_payment(payment, 0).await });
+    until_true(|| async { world.waiting_transactions().await == 1 }).await;
+    sent(&world, transfer(&elsewhere)).await;
+    world.anvil.mine().await;
+    let refused = taking.await.unwrap().unwrap();
+    assert!(
+        matches!(&refused, PaymentState::Refused(why) if why.contains("InsufficientBalance")),
+        "{refused:?}"
+    );
+    assert_eq!(world.nonce(&world.payee).await, 1, "it was in the block");
+    assert_eq!(payee.balances_of(world.payee.address()).await.unwrap().usdc, usdc(0));
+    world.anvil.rpc("evm_setAutomine", json!([true])).await;
+    let deployer = deployer(&world.anvil, 0).await;
+    deployer.mint(world.token, world.payer.address(), usdc(2_000)).await.unwrap();
+    let taken = payee.take_payment(payment, 0).await.unwrap();
+    assert!(matches!(taken, PaymentState::Paid(_)), "{taken:?}");
+    payee.shutdown().await;
+}

@@ -1,0 +1,30 @@
+//! Calls that a transaction of their payer's has paid, without a channel.
+
+use farthing_ledger::{Call, LedgerError, Retention, ServedRow};
+use farthing_protocol::{ChannelId, Usdc, call::Method};
+
+use crate::world::*;
+
+#[tokio::test]
+async fn a_call_that_a_transaction_paid_is_charged_once_and_on_no_channel() {
+    let ledger = in_memory();
+    let payer = world().payer.address();
+    let paid = |number| Call { method: Method::Post, ..call(number) };
+    let recorded = ledger.serve_paid(payer, paid(1), [9; 32]).await.unwrap();
+    let receipt = recorded.receipt();
+    assert_eq!((receipt.channel, receipt.charged, receipt.spent_total), (ChannelId::NONE, PRICE, Usdc::ZERO));
+    let again = ledger.serve_paid(payer, paid(1), [9; 32]).await;
+    assert!(matches!(again, Err(LedgerError::AlreadyServed(_))), "{again:?}");
+    let Some(ServedRow::Done(row)) = ledger.served(payer, call_id(1)).unwrap() else { panic!() };
+    assert_eq!(row.call, paid(1));
+
+    let failed = Call { charged: PRICE, ..failed_call(2) };
+    let refused = ledger.serve_paid(payer, failed, [9; 32]).await;
+    assert!(matches!(refused, Err(LedgerError::ChargeNotAllowed { .. })), "{refused:?}");
+    assert_eq!(ledger.audit(None).unwrap().violations, []);
+
+    let keep = Retention { rows_kept_secs: 0, ..Retention::default() };
+    let pruned = ledger.prune(keep, NOW_SECS + 30 * 86_400).await.unwrap();
+    assert_eq!(pruned.calls, 1);
+    assert_eq!(ledger.audit(None).unwrap().violations, []);
+}

@@ -1,0 +1,382 @@
+//! Selling to x402 clients: each call brings its own payment, which is a transaction of its own.
+//!
+//! In order: the price and the terms of a call; the payment is checked, cheap checks first, and the chain is asked whether the
+//! token would take it; the sale is stored (`sales`); the upstream is asked; the answer is stored; the payment is taken
+//! (`settle`); the call is recorded; only then the answer leaves.
+//!
+//! Invariants: O4 to O6. One request of a payment works at a time. No step with an effect comes before the record that says it
+//! may have happened, so a copy goes on where the record ends, and no copy is served unpaid or charged again.
+
+mod call;
+mod due;
+mod noted;
+mod offers;
+mod pledges;
+mod sales;
+mod settle;
+
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
+
+use bytes::Bytes;
+use farthing_bounds::HeldBytes;
+use farthing_chain::ChainError;
+use farthing_discovery::CallPlan;
+use farthing_ledger::{Ledger, LedgerError};
+use farthing_os::{clock, killpoint};
+use farthing_protocol::{
+    Address, CallId, CallRequest, Hash, Outcome, Refusal, RefusalCode, TokenDomain, TransferAuthorization,
+    Usdc, limits,
+};
+use farthing_shared::{
+    call_ends::{BegunCall, Half},
+    keyed_mutex::KeyedMutex,
+};
+use farthing_x402::{InvalidPayment, ReceivedPayment, Terms};
+use parking_lot::Mutex;
+use tokio::sync::Semaphore;
+
+pub use self::call::{DoorAnswer, DoorCall, SoldAnswer};
+use self::{
+    offers::Offers,
+    pledges::{Pledge, Pledges},
+    sales::{AnswerHead, Sale, SaleKey, SaleState, Sales},
+};
+use super::{
+    Owner,
+    admit::{planned, upstream_request},
+    load::{Caller, WorkPlace},
+    registry::Registered,
+    upstream::{Permit, Sealed, UpstreamAnswer, UpstreamRequest},
+};
+
+/// Payments that the chain is asked about at once: wallets are free, and so are their signatures.
+const CHECKS_MAX: usize = 16;
+
+/// The longest answer that is sold: the ledger keeps it until it is paid, and for a while after.
+const BODY_BYTES_MAX: usize = limits::RESPONSE_BODY_BYTES_DEFAULT;
+
+/// The state that the door holds between two requests.
+#[derive(Debug)]
+pub struct Door {
+    sales: Sales,
+    /// One request of a payment works at a time.
+    turns: KeyedMutex<SaleKey>,
+    offers: Offers,
+    pledges: Arc<Pledges>,
+    checks: Semaphore,
+    token: Mutex<Option<(Instant, TokenDomain)>>,
+}
+
+impl Door {
+    /// Opens what the ledger has of sales.
+    ///
+    /// # Errors
+    /// [`LedgerError`] when it cannot be read.
+    pub fn restore(ledger: Ledger) -> Result<Self, LedgerError> {
+        Ok(Self {
+            sales: Sales::restore(ledger)?,
+            turns: KeyedMutex::default(),
+            offers: Offers::default(),
+            pledges: Arc::default(),
+            checks: Semaphore::new(CHECKS_MAX),
+            token: Mutex::default(),
+        })
+    }
+}
+
+/// A call whose payment the token would take, and whose sale is stored: it may reach its service.
+struct PaidCall {
+    request: UpstreamRequest,
+    operation: String,
+    service: Arc<Registered>,
+    place: WorkPlace,
+}
+
+impl Sealed for PaidCall {}
+
+impl Permit for PaidCall {
+    fn request(&self) -> UpstreamRequest {
+        self.request.clone()
+    }
+
+    fn room(&self) -> Option<HeldBytes> {
+        Some(self.place.room())
+    }
+}
+
+impl Owner {
+    /// Answers a request of an x402 client: with the terms if it brings no payment. With one, the work goes on to its end
+    /// whether or not the client waits for it.
+    pub async fn sell(&self, call: DoorCall, payment: Option<ReceivedPayment>) -> DoorAnswer {
+        let Some(payment) = payment else {
+            let due = self.due(&call).await;
+            return due
+                .map_or_else(DoorAnswer::Refused, |(_, terms)| DoorAnswer::Due { terms, invalid: None });
+        };
+        let owner = self.clone();
+        let sold = self.0.tasks.spawn(async move { owner.sell_for(&call, &payment).await });
+        sold.await.unwrap_or_else(|_| DoorAnswer::Refused(failed()))
+    }
+
+    async fn sell_for(&self, call: &DoorCall, payment: &ReceivedPayment) -> DoorAnswer {
+        let authorization = payment.transfer.authorization;
+        let call_id = self.call_id_of(&authorization.nonce);
+        let begun = BegunCall::new(call_id, call.service, call.method, &call.path);
+        let key = sales::key_of(&authorization);
+        let turn = self.0.door.turns.take(key).await;
+        let sold = self.sell_in_turn(call, payment, key, call_id).await;
+        drop(turn);
+        let answer = sold.unwrap_or_else(DoorAnswer::Refused);
+        self.note_sold(&begun, authorization.from, &call.path, &answer);
+        answer
+    }
+
+    /// Goes on where the record of the payment ends.
+    async fn sell_in_turn(
+        &self,
+        call: &DoorCall,
+        payment: &ReceivedPayment,
+        key: SaleKey,
+        call_id: CallId,
+    ) -> Result<DoorAnswer, Refusal> {
+        let request_hash = call.hash().await?;
+        let payer = payment.transfer.authorization.from;
+        let known = self.0.door.sales.find(&key).map_err(|error| unstored(&error))?;
+        let Some(sale) = known else {
+            let recorded = self.0.ledger.served_head(payer, call_id).map_err(|error| unstored(&error))?;
+            if recorded.is_some() {
+                let detail = "this payment has paid an earlier call, whose answer is no longer kept";
+                return Err(Refusal::new(RefusalCode::CallIdConflict, detail));
+            }
+            return self.sell_anew(call, payment, (key, call_id, request_hash)).await;
+        };
+        let chain_id = self.0.chain.spec().chain_id;
+        if (sale.payment, sale.request_hash, sale.chain_id) != (payment.transfer, request_hash, chain_id) {
+            let detail = "this payment was sent with another call, or its nonce with another payment";
+            return Err(Refusal::new(RefusalCode::CallIdConflict, detail));
+        }
+        match sale.state {
+            SaleState::Settled | SaleState::Free => self.told(&key, sale, (None, true)),
+            SaleState::Answered => self.settle(key, sale, None).await,
+            // The node ended meanwhile, before anything was paid.
+            SaleState::Running if sale.method.is_safe() => {
+                self.sell_anew(call, payment, (key, call_id, request_hash)).await
+            }
+            SaleState::Running => {
+                let detail = "the owner's node was interrupted while this call ran, and the call is not paid";
+                Err(Refusal::new(RefusalCode::MayHaveRun, detail))
+            }
+        }
+    }
+
+    async fn sell_anew(
+        &self,
+        call: &DoorCall,
+        payment: &ReceivedPayment,
+        (key, call_id, request_hash): (SaleKey, CallId, Hash),
+    ) -> Result<DoorAnswer, Refusal> {
+        let (service, terms) = self.due(call).await?;
+        let TransferAuthorization { from: payer, value, .. } = payment.transfer.authorization;
+        let price = self.price_for(call, &service, (terms.price, value));
+        if let Err(invalid) = payment.check(&Terms { price, ..terms.clone() }, clock::now_secs()) {
+            return Ok(DoorAnswer::Due { terms, invalid: Some(invalid) });
+        }
+        let request = call.request(&service, call_id)?;
+        let plan = self.plan_for(payer, &service, &request, &call.body).await?;
+        if plan.price != terms.price {
+            let detail = "the price has just changed; ask again for the terms";
+            return Err(Refusal::new(RefusalCode::PriceChanged, detail));
+        }
+        let since_block = self.newest_block();
+        let pledge = match self.try_on(payment, price).await? {
+            Ok(pledge) => pledge,
+            Err(invalid) => return Ok(DoorAnswer::Due { terms, invalid: Some(invalid) }),
+        };
+        let paid = self.enter(payer, service, (&request, &call.body), plan).await?;
+        let sale = Sale {
+            chain_id: self.0.chain.spec().chain_id,
+            request_hash,
+            service: call.service,
+            method: call.method,
+            path: call.path.clone(),
+            price,
+            payment: payment.transfer,
+            since_block,
+            time_secs: clock::now_secs(),
+            state: SaleState::Running,
+            answer: None,
+            paid_by: None,
+        };
+        let answer = self.serve_sale(key, sale, paid).await;
+        drop(pledge);
+        answer
+    }
+
+    /// Asks the upstream for a sale, and settles what it costs.
+    async fn serve_sale(&self, key: SaleKey, sale: Sale, paid: PaidCall) -> Result<DoorAnswer, Refusal> {
+        self.0.door.sales.put(key, &sale, None).await.map_err(|error| unstored(&error))?;
+        killpoint::reached("x402.before_upstream");
+        let fetched = within_a_sale(paid.service.upstream().fetch(&paid).await);
+        killpoint::reached("x402.after_upstream");
+        let charge = fetched.outcome.charge(paid.service.listing().charge_policy, sale.price);
+        let payer = sale.payment.authorization.from;
+        self.note_parts(&fetched);
+        let head = AnswerHead::of(&fetched);
+        if charge.is_zero() {
+            self.0.load.count_end(payer, Some((sale.service, paid.operation.as_str())), false);
+            return self.end_free(key, Sale { answer: Some(head), ..sale }, fetched).await;
+        }
+        // The place is for the upstream, and not for the wait for a block.
+        drop(paid);
+        let sale = Sale { state: SaleState::Answered, answer: Some(head), ..sale };
+        let stored = self.0.door.sales.put(key, &sale, Some(fetched.body.clone())).await;
+        stored.map_err(|error| unstored(&error))?;
+        killpoint::reached("x402.before_settlement");
+        self.settle(key, sale, Some(fetched.body)).await
+    }
+
+    /// Ends a sale that costs nothing. A call without effects may be tried again with the same payment.
+    async fn end_free(
+        &self,
+        key: SaleKey,
+        sale: Sale,
+        fetched: UpstreamAnswer,
+    ) -> Result<DoorAnswer, Refusal> {
+        let sales = &self.0.door.sales;
+        let sale = Sale { state: SaleState::Free, ..sale };
+        let stored = if sale.method.is_safe() {
+            sales.forget(key).await
+        } else {
+            sales.put(key, &sale, Some(fetched.body.clone())).await
+        };
+        stored.map_err(|error| unstored(&error))?;
+        self.told(&key, sale, (Some(fetched.body), false))
+    }
+
+    /// The answer of a sale that has ended.
+    fn told(
+        &self,
+        key: &SaleKey,
+        sale: Sale,
+        (body, is_copy): (Option<Bytes>, bool),
+    ) -> Result<DoorAnswer, Refusal> {
+        let answer = sale.answer.ok_or_else(failed)?;
+        if !answer.outcome.is_the_services_answer() {
+            return Ok(DoorAnswer::Failed(answer.outcome));
+        }
+        let payer = sale.payment.authorization.from;
+        let body = match body {
+            Some(body) => body,
+            None => {
+                let body = self.0.door.sales.body(key).map_err(|error| unstored(&error))?;
+                self.0.load.hold(payer, body)?
+            }
+        };
+        Ok(DoorAnswer::Said(SoldAnswer {
+            call_id: self.call_id_of(&sale.payment.authorization.nonce),
+            payer,
+            price: sale.price,
+            status: answer.status,
+            headers: answer.headers,
+            body,
+            paid_by: sale.paid_by.map(Into::into),
+            is_copy,
+        }))
+    }
+
+    /// Works out what a call asks of its service, within what its payer may ask for nothing.
+    async fn plan_for(
+        &self,
+        payer: Address,
+        service: &Arc<Registered>,
+        request: &CallRequest,
+        body: &Bytes,
+    ) -> Result<CallPlan, Refusal> {
+        let operation = service.known().operation_at(request.method, &request.path);
+        let operation = operation.as_deref().map(|operation| (request.service, operation));
+        self.0.load.check_uncharged(payer, operation)?;
+        let plan = planned(service, request, body).await?;
+        plan.inspect_err(|_| self.0.load.count_end(payer, operation, false))
+    }
+
+    /// Asks the chain whether the token would take a payment, and whether its payer holds what all its payments under way
+    /// come to.
+    async fn try_on(
+        &self,
+        payment: &ReceivedPayment,
+        price: Usdc,
+    ) -> Result<Result<Pledge, InvalidPayment>, Refusal> {
+        let _check = self.0.door.checks.acquire().await.map_err(|_| failed())?;
+        let (chain, payer) = (&self.0.chain, payment.transfer.authorization.from);
+        let balance = chain.balances_of(payer).await.map_err(|error| away(&error))?.usdc;
+        let Some(pledge) = self.0.door.pledges.take(payer, price, balance) else {
+            return Ok(Err(InvalidPayment::Funds));
+        };
+        let refusal = chain.payment_refusal(&payment.transfer).await.map_err(|error| away(&error))?;
+        Ok(refusal.map_or(Ok(pledge), |reason| Err(InvalidPayment::WouldFail(reason))))
+    }
+
+    /// Waits for a place to work in.
+    async fn enter(
+        &self,
+        payer: Address,
+        service: Arc<Registered>,
+        (request, body): (&CallRequest, &Bytes),
+        plan: CallPlan,
+    ) -> Result<PaidCall, Refusal> {
+        if !self.0.door.sales.has_room() {
+            let detail = "the owner keeps as many answers as it has room for";
+            return Err(Refusal::new(RefusalCode::Busy, detail).retry_after_ms(60_000));
+        }
+        let load = &self.0.load;
+        let caller = Caller { wallet: payer, has_channel: false, is_relayed: false };
+        let place = load.enter(caller, request.service, service.upstream().large_bytes()).await?;
+        load.begin_uncharged(payer, Some((request.service, plan.operation.as_str())))?;
+        let request = upstream_request(&plan, request, body);
+        Ok(PaidCall { request, operation: plan.operation, service, place })
+    }
+
+    fn newest_block(&self) -> u64 {
+        let head = *self.0.chain.head().borrow();
+        // Endpoints differ by a few.
+        head.map_or(0, |head| head.number.saturating_sub(16))
+    }
+
+    /// The id of the call that a payment pays: the same for each copy.
+    fn call_id_of(&self, nonce: &Hash) -> CallId {
+        let chain_id = self.0.chain.spec().chain_id;
+        CallId::from_idempotency_key(&format!("x402/{chain_id}/{}", hex::encode(nonce)))
+    }
+
+    fn note_parts(&self, fetched: &UpstreamAnswer) {
+        if fetched.outcome.is_the_services_answer() {
+            self.0.ends.note_part(Half::Owner, "upstream", fetched.elapsed);
+        }
+    }
+}
+
+/// An answer that can be kept until it is paid. A longer one is none, and costs nothing.
+fn within_a_sale(fetched: UpstreamAnswer) -> UpstreamAnswer {
+    if fetched.body.len() <= BODY_BYTES_MAX {
+        return fetched;
+    }
+    let (headers, body) = (BTreeMap::new(), Bytes::new());
+    UpstreamAnswer { outcome: Outcome::Oversize, headers, body, ..fetched }
+}
+
+fn failed() -> Refusal {
+    Refusal::new(
+        RefusalCode::Unavailable,
+        "the owner's node failed; repeat the request with the same payment",
+    )
+}
+
+fn unstored(error: &LedgerError) -> Refusal {
+    tracing::error!(%error, "the ledger refuses a sale");
+    Refusal::new(RefusalCode::Unavailable, "the owner's node cannot store the call")
+}
+
+fn away(error: &ChainError) -> Refusal {
+    tracing::warn!(%error, "the chain cannot be asked about a payment");
+    Refusal::new(RefusalCode::ChainStale, "the owner's node cannot reach the chain").retry_after_ms(5_000)
+}

@@ -1,0 +1,112 @@
+//! Requests at the door, and their answers.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use farthing_bridge::description::Place;
+use farthing_discovery::PlanError;
+use farthing_protocol::{
+    Address, CallId, CallRequest, Hash, Outcome, Refusal, RefusalCode, ServiceId, Usdc,
+    call::{Method, Payment},
+    keccak256, limits, wire,
+};
+use farthing_x402::{InvalidPayment, Terms};
+
+use crate::{
+    admit::{aside, misfit},
+    registry::Registered,
+};
+
+/// A larger body is hashed off the threads that all calls share.
+const HASHED_BYTES_AT_ONCE_MAX: usize = 16 * 1024;
+/// The headers that say what a client sends and can read. Answers are neither packed nor conditional here.
+const PASSED_ON: [&str; 3] = ["accept", "accept-language", "content-type"];
+
+/// A request at the door.
+#[derive(Clone, Debug)]
+pub struct DoorCall {
+    pub service: ServiceId,
+    pub method: Method,
+    pub path: String,
+    /// Without its question mark.
+    pub query: String,
+    /// Names in lower case.
+    pub headers: BTreeMap<String, String>,
+    pub body: Bytes,
+}
+
+/// The answer to it.
+#[derive(Clone, Debug)]
+pub enum DoorAnswer {
+    /// It has to be paid, on these terms; `invalid` is the reason that the payment which came does not.
+    Due { terms: Terms, invalid: Option<InvalidPayment> },
+    /// It is not served, and nothing is paid.
+    Refused(Refusal),
+    /// The service's own answer.
+    Said(SoldAnswer),
+    /// The service gave no answer, and nothing is paid.
+    Failed(Outcome),
+    /// The answer waits for its payment. With a reason, the chain has refused the payment; without one, it may be taken yet.
+    Unpaid { payer: Address, reason: Option<String> },
+}
+
+/// An answer of a service.
+#[derive(Clone, Debug)]
+pub struct SoldAnswer {
+    pub call_id: CallId,
+    pub payer: Address,
+    pub price: Usdc,
+    pub status: u16,
+    pub headers: BTreeMap<String, String>,
+    pub body: Bytes,
+    /// The transaction that paid it; `None` for an answer that costs nothing.
+    pub paid_by: Option<Hash>,
+    /// True if it was given before, or could have been.
+    pub is_copy: bool,
+}
+
+impl DoorCall {
+    /// Computes the hash of what it asks for: a copy of its payment has to ask for the same.
+    pub(super) async fn hash(&self) -> Result<Hash, Refusal> {
+        let content_type = self.headers.get("content-type");
+        let asked = wire::encode(&(self.service, self.method, &self.path, &self.query, content_type));
+        let hash = move |body: &[u8]| keccak256(&[b"farthing x402 request\0", &asked, &keccak256(&[body])]);
+        if self.body.len() <= HASHED_BYTES_AT_ONCE_MAX {
+            return Ok(hash(&self.body));
+        }
+        let body = self.body.clone();
+        aside(move || hash(&body)).await
+    }
+
+    /// Builds the call as the network's would be.
+    pub(super) fn request(&self, service: &Registered, call_id: CallId) -> Result<CallRequest, Refusal> {
+        let api = service.known().api();
+        let params = api.params_of(self.method.as_str(), &self.path, &self.query);
+        let mut params = params.map_err(|error| misfit(PlanError::from(error)))?;
+        let operation = api.operation_at(self.method.as_str(), &self.path);
+        let parameters = operation.into_iter().flat_map(|operation| &operation.parameters);
+        for parameter in parameters.filter(|parameter| parameter.place == Place::Header) {
+            if let Some(value) = self.headers.get(&parameter.name.to_ascii_lowercase()) {
+                params.insert(parameter.name.clone(), value.clone());
+            }
+        }
+        let passed_on = PASSED_ON.into_iter();
+        let headers = passed_on.filter_map(|name| Some((name.to_owned(), self.headers.get(name)?.clone())));
+        let request = CallRequest {
+            call_id,
+            service: self.service,
+            listing_version: service.listing().seq,
+            method: self.method,
+            path: self.path.clone(),
+            params,
+            headers: headers.collect(),
+            body_bytes: self.body.len() as u64,
+            price: Usdc::ZERO,
+            deadline_ms: limits::CALL_DEADLINE_MS_DEFAULT,
+            payment: Payment::Free,
+        };
+        let bounds = request.check_bounds();
+        bounds.map_err(|error| Refusal::new(RefusalCode::TooLarge, error.to_string()))?;
+        Ok(request)
+    }
+}

@@ -1,0 +1,105 @@
+//! The price of a call, and the terms on which it is sold now.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use farthing_chain::ChainKind;
+use farthing_protocol::{Refusal, RefusalCode, TokenDomain, Usdc};
+use farthing_shared::chain_view;
+use farthing_x402::Terms;
+
+use super::{DoorCall, away, offers::Offer};
+use crate::{Owner, admit::check_not_paused, registry::Registered};
+
+/// The time that an authorization has to be valid for, which is long enough for any call and its block.
+pub(super) const TIMEOUT_SECS: u64 = 300;
+/// A price is at least so many times the gas of its transaction.
+const GAS_FACTOR_MIN: u64 = 3;
+/// The token's domain is read again after this time: a lie about it must not outlive the endpoint that told it.
+const TOKEN_KEPT: Duration = Duration::from_secs(600);
+
+impl Owner {
+    /// The service of a call, and the terms on which it is sold now. No chain is asked as a rule: the token's domain is kept.
+    pub(super) async fn due(&self, call: &DoorCall) -> Result<(Arc<Registered>, Terms), Refusal> {
+        if self.0.ledger.closed().is_some() {
+            return Err(Refusal::new(RefusalCode::Unavailable, "the owner's node cannot store new calls"));
+        }
+        let unknown = |detail| Refusal::new(RefusalCode::UnknownService, detail);
+        let service = self.0.registry.get(call.service);
+        let service = service.ok_or_else(|| unknown("this node does not offer the service"))?;
+        check_not_paused(&service)?;
+        let price = service.known().price_at(call.method, &call.path).ok_or_else(|| {
+            Refusal::new(RefusalCode::UnknownOperation, "the service has no such path and method")
+        })?;
+        self.check_worth(price)?;
+        if let Some(offer) = offer(call, &service, price) {
+            self.0.door.offers.make(offer, Instant::now());
+        }
+        let listing = service.listing();
+        let description = match listing.summary.as_str() {
+            "" => listing.name.clone(),
+            summary => format!("{}: {summary}", listing.name),
+        };
+        let (pay_to, timeout_secs) = (self.0.signer.address(), TIMEOUT_SECS);
+        let terms = Terms { price, pay_to, token: self.token().await?, timeout_secs, description };
+        Ok((service, terms))
+    }
+
+    /// The price for a payer that has signed for `paid`: an offer of a short time ago holds, although the price has changed.
+    pub(super) fn price_for(
+        &self,
+        call: &DoorCall,
+        service: &Registered,
+        (price, paid): (Usdc, Usdc),
+    ) -> Usdc {
+        let offered = offer(call, service, paid);
+        let holds = offered.is_some_and(|offer| self.0.door.offers.holds(&offer, Instant::now()));
+        if holds && self.check_worth(paid).is_ok() { paid } else { price }
+    }
+
+    /// Checks that this wallet can take payments now, and that taking this one is worth its gas.
+    fn check_worth(&self, price: Usdc) -> Result<(), Refusal> {
+        let chain = &self.0.chain;
+        if price.is_zero() {
+            let detail = "this operation costs nothing, and this address sells for payments alone";
+            return Err(Refusal::new(RefusalCode::SchemeUnsupported, detail));
+        }
+        if !chain_view::is_fresh(chain) {
+            let detail = "the owner has not seen a new block for too long to take payments";
+            return Err(Refusal::new(RefusalCode::ChainStale, detail).retry_after_ms(5_000));
+        }
+        if chain_view::means(chain).rows == 0 {
+            let detail = "the owner's wallet has no ETH for the gas of a payment";
+            return Err(Refusal::new(RefusalCode::OwnerCannotClaim, detail).retry_after_ms(60_000));
+        }
+        // A transfer by authorization takes as much gas as a claim of one channel.
+        let gas = chain_view::gas(chain, u64::MAX).map(|gas| gas.of(1)).unwrap_or_default();
+        if chain.spec().kind != ChainKind::Local && price < gas.saturating_mul(GAS_FACTOR_MIN) {
+            let detail = format!(
+                "the price of {price} USDC is less than {GAS_FACTOR_MIN} times the gas of its payment, {gas} USDC; buy \
+                 this call through a Farthing node, where one transaction pays many calls"
+            );
+            return Err(Refusal::new(RefusalCode::SchemeUnsupported, detail));
+        }
+        Ok(())
+    }
+
+    async fn token(&self) -> Result<TokenDomain, Refusal> {
+        let kept = self.0.door.token.lock().clone();
+        if let Some((since, token)) = kept
+            && since.elapsed() < TOKEN_KEPT
+        {
+            return Ok(token);
+        }
+        let token = self.0.chain.token_domain().await.map_err(|error| away(&error))?;
+        *self.0.door.token.lock() = Some((Instant::now(), token.clone()));
+        Ok(token)
+    }
+}
+
+fn offer(call: &DoorCall, service: &Registered, price: Usdc) -> Option<Offer> {
+    let operation = service.known().operation_at(call.method, &call.path)?;
+    Some(Offer { service: call.service, operation, price })
+}

@@ -1,0 +1,305 @@
+//! Sales as the ledger has them: one record for each payment, and the body of its answer beside it.
+//!
+//! A record is written before each step that it names. It goes a while after its end: from then on the call itself is in the ledger,
+//! and the token takes its payment no second time.
+
+use std::collections::{BTreeMap, HashMap};
+
+use bytes::Bytes;
+use farthing_ledger::{Document, Ledger, LedgerError, Namespace};
+use farthing_os::clock;
+use farthing_protocol::{
+    Hash, Outcome, ServiceId, SignedTransfer, TransferAuthorization, Usdc,
+    call::{Method, response_hash},
+    wire,
+};
+use minicbor::{Decode, Encode, bytes::ByteArray};
+use parking_lot::Mutex;
+
+use crate::upstream::UpstreamAnswer;
+
+/// The time for which an ended sale gives its answer again.
+const KEPT_SECS: u64 = 600;
+/// A payment whose time is over may still be in a block that is not read yet.
+const AFTER_EXPIRY_SECS: u64 = 600;
+/// However long an authorization is valid for, its sale waits for a settlement no longer.
+const OPEN_SECS_MAX: u64 = 24 * 3_600;
+/// Kept answers in all.
+const KEPT_BYTES_MAX: usize = 256 * 1024 * 1024;
+const KEPT_MAX: usize = 20_000;
+/// The size of a record beside the body.
+const RECORD_BYTES: usize = 2 * 1024;
+
+/// Payer, and the nonce of its payment.
+pub(super) type SaleKey = [u8; 52];
+
+pub(super) fn key_of(authorization: &TransferAuthorization) -> SaleKey {
+    let mut key = [0; 52];
+    key[..20].copy_from_slice(authorization.from.as_bytes());
+    key[20..].copy_from_slice(&authorization.nonce);
+    key
+}
+
+/// The part of a sale that is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub(super) enum SaleState {
+    /// Given to its service; nothing is paid.
+    #[n(0)]
+    Running,
+    /// The answer is stored, and its payment may be under way.
+    #[n(1)]
+    Answered,
+    /// Paid, and recorded as a call.
+    #[n(2)]
+    Settled,
+    /// The end of a call that costs nothing; its payment is never used.
+    #[n(3)]
+    Free,
+}
+
+/// A call that is paid by a transaction of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub(super) struct Sale {
+    #[n(0)]
+    pub(super) chain_id: u64,
+    /// Of what it asks for.
+    #[cbor(n(1), with = "minicbor::bytes")]
+    pub(super) request_hash: Hash,
+    #[n(2)]
+    pub(super) service: ServiceId,
+    #[n(3)]
+    pub(super) method: Method,
+    #[n(4)]
+    pub(super) path: String,
+    #[n(5)]
+    pub(super) price: Usdc,
+    #[n(6)]
+    pub(super) payment: SignedTransfer,
+    /// No block before this one has the payment.
+    #[n(7)]
+    pub(super) since_block: u64,
+    /// Seconds since the Unix epoch, at its beginning.
+    #[n(8)]
+    pub(super) time_secs: u64,
+    #[n(9)]
+    pub(super) state: SaleState,
+    #[n(10)]
+    pub(super) answer: Option<AnswerHead>,
+    /// The transaction that paid it.
+    #[n(11)]
+    pub(super) paid_by: Option<ByteArray<32>>,
+}
+
+/// An answer without its body.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub(super) struct AnswerHead {
+    #[n(0)]
+    pub(super) status: u16,
+    #[n(1)]
+    pub(super) headers: BTreeMap<String, String>,
+    #[n(2)]
+    pub(super) outcome: Outcome,
+    #[n(3)]
+    pub(super) body_bytes: u64,
+    #[cbor(n(4), with = "minicbor::bytes")]
+    pub(super) response_hash: Hash,
+    #[n(5)]
+    pub(super) upstream_us: u64,
+}
+
+impl AnswerHead {
+    pub(super) fn of(fetched: &UpstreamAnswer) -> Self {
+        Self {
+            status: fetched.status,
+            headers: fetched.headers.clone(),
+            outcome: fetched.outcome,
+            body_bytes: fetched.body.len() as u64,
+            response_hash: response_hash(fetched.status, &fetched.headers, &fetched.body),
+            upstream_us: clock::micros(fetched.elapsed),
+        }
+    }
+}
+
+impl Sale {
+    /// The second until which it is kept, as of `now_secs`.
+    fn until_secs(&self, now_secs: u64) -> u64 {
+        match self.state {
+            SaleState::Settled | SaleState::Free => now_secs.saturating_add(KEPT_SECS),
+            SaleState::Running | SaleState::Answered => {
+                let expired = self.payment.authorization.valid_before_secs.saturating_add(AFTER_EXPIRY_SECS);
+                expired.min(self.time_secs.saturating_add(OPEN_SECS_MAX))
+            }
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        let body = self.answer.as_ref().map_or(0, |answer| answer.body_bytes);
+        usize::try_from(body).unwrap_or(usize::MAX).saturating_add(RECORD_BYTES)
+    }
+}
+
+/// A sale in the ledger, as far as its room and its time go.
+#[derive(Clone, Copy, Debug)]
+struct KeptSale {
+    until_secs: u64,
+    bytes: usize,
+}
+
+/// The sales that the ledger has.
+#[derive(Debug)]
+pub(super) struct Sales {
+    ledger: Ledger,
+    kept: Mutex<HashMap<SaleKey, KeptSale>>,
+}
+
+impl Sales {
+    pub(super) fn restore(ledger: Ledger) -> Result<Self, LedgerError> {
+        let (mut kept, now_secs) = (HashMap::new(), clock::now_secs());
+        for (key, bytes) in ledger.list(Namespace::Sales)? {
+            let sale = decode(&bytes);
+            match (SaleKey::try_from(&*key), sale) {
+                (Ok(key), Ok(sale)) => {
+                    kept.insert(key, KeptSale { until_secs: sale.until_secs(now_secs), bytes: sale.bytes() });
+                }
+                _ => tracing::warn!(key = hex::encode(&key), "a stored sale cannot be read and is left"),
+            }
+        }
+        Ok(Self { ledger, kept: Mutex::new(kept) })
+    }
+
+    pub(super) fn find(&self, key: &SaleKey) -> Result<Option<Sale>, LedgerError> {
+        let stored = self.ledger.get(Namespace::Sales, key)?;
+        stored.map(|bytes| decode(&bytes)).transpose()
+    }
+
+    /// The body of a stored answer; empty for one without.
+    pub(super) fn body(&self, key: &SaleKey) -> Result<Bytes, LedgerError> {
+        Ok(self.ledger.get(Namespace::SaleBodies, key)?.unwrap_or_default())
+    }
+
+    /// Stores a sale durably, and its body where there is one: both or nothing.
+    pub(super) async fn put(
+        &self,
+        key: SaleKey,
+        sale: &Sale,
+        body: Option<Bytes>,
+    ) -> Result<(), LedgerError> {
+        let document =
+            |namespace, value| Document { namespace, key: Bytes::copy_from_slice(&key), value: Some(value) };
+        let record = document(Namespace::Sales, wire::encode(sale).into());
+        let body = body.map(|body| document(Namespace::SaleBodies, body));
+        self.ledger.put_many([record].into_iter().chain(body).collect()).await?;
+        let kept = KeptSale { until_secs: sale.until_secs(clock::now_secs()), bytes: sale.bytes() };
+        self.kept.lock().insert(key, kept);
+        Ok(())
+    }
+
+    /// Removes a sale and its answer.
+    pub(super) async fn forget(&self, key: SaleKey) -> Result<(), LedgerError> {
+        let document = |namespace| Document { namespace, key: Bytes::copy_from_slice(&key), value: None };
+        self.ledger.put_many(vec![document(Namespace::Sales), document(Namespace::SaleBodies)]).await?;
+        self.kept.lock().remove(&key);
+        Ok(())
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        let kept = self.kept.lock();
+        let bytes = kept.values().fold(0, |sum: usize, sale| sum.saturating_add(sale.bytes));
+        kept.len() < KEPT_MAX && bytes < KEPT_BYTES_MAX
+    }
+
+    /// Lists the sales that are kept.
+    pub(super) fn keys(&self) -> Vec<SaleKey> {
+        self.kept.lock().keys().copied().collect()
+    }
+
+    /// Returns whether the time of a sale is over.
+    pub(super) fn is_over(&self, key: &SaleKey, now_secs: u64) -> bool {
+        self.kept.lock().get(key).is_none_or(|sale| sale.until_secs <= now_secs)
+    }
+}
+
+fn decode(bytes: &[u8]) -> Result<Sale, LedgerError> {
+    let read = minicbor::decode(bytes);
+    read.map_err(|error| LedgerError::Damaged { table: "documents", cause: error.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use farthing_ledger::OpenMode;
+    use farthing_protocol::{Address, Signature};
+
+    use super::*;
+
+    const NOW_SECS: u64 = 1_795_000_000;
+
+    fn sale(state: SaleState) -> Sale {
+        let authorization = TransferAuthorization {
+            from: Address::from_bytes([1; 20]),
+            to: Address::from_bytes([2; 20]),
+            value: Usdc::from_micros(2_000),
+            valid_after_secs: 0,
+            valid_before_secs: NOW_SECS + 300,
+            nonce: [7; 32],
+        };
+        Sale {
+            chain_id: 8_453,
+            request_hash: [3; 32],
+            service: ServiceId::from_bytes([4; 16]),
+            method: Method::Get,
+            path: "/ok".to_owned(),
+            price: Usdc::from_micros(2_000),
+            payment: SignedTransfer { authorization, signature: Signature::from_bytes([5; 65]) },
+            since_block: 9,
+            time_secs: NOW_SECS,
+            state,
+            answer: Some(AnswerHead {
+                status: 200,
+                headers: BTreeMap::from([("content-type".to_owned(), "application/json".to_owned())]),
+                outcome: Outcome::Answered,
+                body_bytes: 2,
+                response_hash: [6; 32],
+                upstream_us: 1_000,
+            }),
+            paid_by: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_sale_is_found_after_a_restart_with_its_answer_until_it_is_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.redb");
+        let sales = Sales::restore(Ledger::open(&path, OpenMode::Create).unwrap()).unwrap();
+        let (sold, body) = (sale(SaleState::Answered), Bytes::from_static(b"{}"));
+        let key = key_of(&sold.payment.authorization);
+        sales.put(key, &sold, Some(body.clone())).await.unwrap();
+        drop(sales);
+        let sales = Sales::restore(Ledger::open(&path, OpenMode::Existing).unwrap()).unwrap();
+        assert_eq!(
+            (sales.find(&key).unwrap(), sales.body(&key).unwrap()),
+            (Some(sold.clone()), body.clone())
+        );
+        assert_eq!(sales.keys(), [key]);
+        let settled = Sale { state: SaleState::Settled, paid_by: Some([8; 32].into()), ..sold };
+        sales.put(key, &settled, None).await.unwrap();
+        assert_eq!((sales.find(&key).unwrap(), sales.body(&key).unwrap()), (Some(settled), body));
+        sales.forget(key).await.unwrap();
+        assert_eq!((sales.find(&key).unwrap(), sales.body(&key).unwrap()), (None, Bytes::new()));
+        assert!(sales.keys().is_empty());
+    }
+
+    #[test]
+    fn an_open_sale_waits_as_long_as_its_payment_can_be_taken_and_an_ended_one_for_ten_minutes() {
+        let until = |sale: &Sale| sale.until_secs(NOW_SECS + 60) - NOW_SECS;
+        assert_eq!(until(&sale(SaleState::Answered)), 300 + 600);
+        assert_eq!(until(&sale(SaleState::Running)), 300 + 600);
+        assert_eq!(until(&sale(SaleState::Settled)), 60 + 600);
+        assert_eq!(until(&sale(SaleState::Free)), 60 + 600);
+        let mut for_ever = sale(SaleState::Answered);
+        for_ever.payment.authorization.valid_before_secs = u64::MAX;
+        assert_eq!(until(&for_ever), 24 * 3_600);
+    }
+}

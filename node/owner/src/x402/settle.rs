@@ -1,0 +1,130 @@
+//! The payment of a stored answer: taken, judged by the chain, and recorded as a call.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use farthing_chain::PaymentState;
+use farthing_ledger::{Call, LedgerError};
+use farthing_os::{clock, killpoint};
+use farthing_protocol::{Hash, Refusal};
+
+use super::{
+    DoorAnswer, failed,
+    sales::{Sale, SaleKey, SaleState},
+    unstored,
+};
+use crate::Owner;
+
+/// A client waits no longer for a block. The payment goes on, and a copy of the request finds its end.
+const SETTLED_WITHIN: Duration = Duration::from_secs(60);
+const TENDED_EVERY: Duration = Duration::from_secs(60);
+
+impl Owner {
+    /// Takes the payment of a stored answer, and gives the answer once it is paid.
+    pub(super) async fn settle(
+        &self,
+        key: SaleKey,
+        sale: Sale,
+        body: Option<Bytes>,
+    ) -> Result<DoorAnswer, Refusal> {
+        let payer = sale.payment.authorization.from;
+        let taking = self.0.chain.take_payment(sale.payment, sale.since_block);
+        let reason = match tokio::time::timeout(SETTLED_WITHIN, taking).await {
+            Ok(Ok(PaymentState::Paid(transaction))) => {
+                let is_copy = body.is_none();
+                let sale = self.book_sale(key, sale, transaction.0).await?;
+                return self.told(&key, sale, (body, is_copy));
+            }
+            Ok(Ok(PaymentState::Refused(reason))) => {
+                self.count_sale(&sale, false);
+                tracing::info!(%payer, reason, "a payment is refused by the chain, and its answer withheld");
+                Some(reason)
+            }
+            Ok(Ok(PaymentState::Open)) | Err(_) => None,
+            Ok(Err(error)) => {
+                tracing::warn!(%payer, %error, "a payment is not taken yet, and its answer withheld");
+                None
+            }
+        };
+        Ok(DoorAnswer::Unpaid { payer, reason })
+    }
+
+    /// Records a paid sale as a call, and then that it is settled. A crash between the two does the first again, which changes
+    /// nothing.
+    async fn book_sale(&self, key: SaleKey, sale: Sale, transaction: Hash) -> Result<Sale, Refusal> {
+        let answer = sale.answer.clone().ok_or_else(failed)?;
+        let payer = sale.payment.authorization.from;
+        let call = Call {
+            call_id: self.call_id_of(&sale.payment.authorization.nonce),
+            service: sale.service,
+            method: sale.method,
+            path: sale.path.clone(),
+            request_hash: sale.request_hash,
+            response_hash: answer.response_hash,
+            price: sale.price,
+            charged: sale.price,
+            outcome: answer.outcome,
+            status: answer.status,
+            headers: answer.headers,
+            body: None,
+            fault: None,
+            upstream_us: Some(answer.upstream_us),
+            time_secs: clock::now_secs(),
+        };
+        let call_id = call.call_id;
+        match self.0.ledger.serve_paid(payer, call, transaction).await {
+            Ok(_) | Err(LedgerError::AlreadyServed(_)) => {}
+            Err(error) if self.0.ledger.closed().is_some() => return Err(unstored(&error)),
+            // Its payer used the id for a call of the network. It has paid all the same.
+            Err(error) => tracing::error!(%call_id, %error, "a paid call is missing in the history"),
+        }
+        killpoint::reached("x402.after_settlement");
+        let sale = Sale { state: SaleState::Settled, paid_by: Some(transaction.into()), ..sale };
+        self.0.door.sales.put(key, &sale, None).await.map_err(|error| unstored(&error))?;
+        self.count_sale(&sale, true);
+        Ok(sale)
+    }
+
+    fn count_sale(&self, sale: &Sale, is_charged: bool) {
+        let service = self.0.registry.get(sale.service);
+        let operation = service.and_then(|service| service.known().operation_at(sale.method, &sale.path));
+        let operation = operation.as_deref().map(|operation| (sale.service, operation));
+        self.0.load.count_end(sale.payment.authorization.from, operation, is_charged);
+    }
+
+    /// Ends now and then what no client comes back for: a payment that was taken after its client left is recorded, and what
+    /// is over is forgotten. Runs until the node stops.
+    pub async fn tend_sales(&self) {
+        loop {
+            for key in self.0.door.sales.keys() {
+                if let Err(refusal) = self.tend(key).await {
+                    tracing::warn!(reason = refusal.detail, "a sale is looked at again later");
+                }
+            }
+            tokio::time::sleep(TENDED_EVERY).await;
+        }
+    }
+
+    async fn tend(&self, key: SaleKey) -> Result<(), Refusal> {
+        // Who works on it does all of this.
+        let Some(_turn) = self.0.door.turns.try_take(key) else { return Ok(()) };
+        let sales = &self.0.door.sales;
+        let Some(sale) = sales.find(&key).map_err(|error| unstored(&error))? else { return Ok(()) };
+        let is_over = sales.is_over(&key, clock::now_secs());
+        if sale.state == SaleState::Answered && sale.chain_id == self.0.chain.spec().chain_id {
+            let state = self.0.chain.payment_state(&sale.payment.authorization, sale.since_block).await;
+            match state {
+                Ok(PaymentState::Paid(transaction)) => {
+                    return self.book_sale(key, sale, transaction.0).await.map(drop);
+                }
+                Ok(PaymentState::Open | PaymentState::Refused(_)) => {}
+                // Nothing is forgotten that may be paid.
+                Err(_) => return Ok(()),
+            }
+        }
+        if is_over {
+            sales.forget(key).await.map_err(|error| unstored(&error))?;
+        }
+        Ok(())
+    }
+}

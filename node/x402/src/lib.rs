@@ -1,0 +1,27 @@
+//! x402 as an owner's node speaks it: what a payer is offered, what it sends, and what it is answered.
+//!
+//! Versions 1 and 2 over HTTP, scheme `exact` with EIP-3009. Everything here is pure: headers and JSON in, decisions out.
+//! The forms are read from the raw JSON, so that members which a later version adds do no harm.
+//!
+//! Reading order: `chains` → `terms` → `payment` → `settled`.
+
+mod chains;
+mod payment;
+mod settled;
+mod terms;
+#[cfg(test)]
+mod testing;
+
+pub use chains::Version;
+pub use payment::{InvalidPayment, Malformed, PAYMENT_BYTES_MAX, ReceivedPayment, read, read_json};
+pub use settled::SettlementTold;
+pub use terms::Terms;
+
+/// The scheme that is spoken: the payer signs for exactly the price.
+pub(crate) const EXACT: &str = "exact";
+
+/// Base64 of JSON, as all headers of x402 are.
+fn header(value: &serde_json::Value) -> String {
+    use base64::{Engine as _, engine::general_purpose::STANDARD};
+    STANDARD.encode(value.to_string())
+}

@@ -1,0 +1,94 @@
+//! Requests that buy nothing: payments that do not pay, and requests that nobody offers.
+
+use anyhow::{Result, ensure};
+use farthing_protocol::{Address, SecretKey, TransferAuthorization, Usdc};
+use farthing_testnet::rpc;
+use reqwest::{Method, StatusCode};
+use serde_json::json;
+
+use crate::shop::{Shop, told};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_that_does_not_pay_is_told_why_and_reaches_no_service() -> Result<()> {
+    let shop = Shop::open().await?;
+    let (asked, poor) = (shop.authorization(1), SecretKey::from_bytes(&[2; 32])?);
+    let less = Usdc::from_micros(1_999);
+    let of_the_payer = |authorization: TransferAuthorization| authorization.sign(&shop.domain(), &shop.payer);
+    let cases = [
+        (
+            of_the_payer(TransferAuthorization { value: less, ..asked }),
+            "invalid_exact_evm_payload_authorization_value",
+        ),
+        (
+            of_the_payer(TransferAuthorization { to: shop.token, ..asked }),
+            "invalid_exact_evm_payload_recipient_mismatch",
+        ),
+        (
+            of_the_payer(TransferAuthorization { valid_before_secs: 1, ..asked }),
+            "invalid_exact_evm_payload_authorization_valid_before",
+        ),
+        (
+            of_the_payer(TransferAuthorization { valid_after_secs: 3_999_999_999, ..asked }),
+            "invalid_exact_evm_payload_authorization_valid_after",
+        ),
+        (asked.sign(&shop.domain(), &poor), "invalid_exact_evm_payload_signature"),
+        // Of a wallet that is a contract: no key signs for it.
+        (
+            of_the_payer(TransferAuthorization { from: shop.token, ..asked }),
+            "invalid_exact_evm_payload_signature",
+        ),
+        (
+            TransferAuthorization { from: poor.address(), ..asked }.sign(&shop.domain(), &poor),
+            "insufficient_funds",
+        ),
+    ];
+    for (payment, code) in cases {
+        let answer = shop.pay(Method::GET, "/ok", &payment).await?;
+        ensure!(answer.status == StatusCode::PAYMENT_REQUIRED, "{code}: {answer:?}");
+        assert_eq!(told(&answer, "payment-required")["error"], code);
+        ensure!(answer.json()["detail"].as_str().is_some_and(|detail| !detail.is_empty()), "{answer:?}");
+    }
+    // A payer whose address has code, as EIP-7702 allows: the token asks the code, and not the key.
+    let payer = shop.payer.address().to_string();
+    rpc::call(&shop.anvil.url(), "anvil_setCode", json!([payer, "0xfe"])).await?;
+    let answer = shop.pay(Method::GET, "/ok", &shop.payment(1)).await?;
+    assert_eq!(told(&answer, "payment-required")["error"], "invalid_transaction_state", "{answer:?}");
+    rpc::call(&shop.anvil.url(), "anvil_setCode", json!([payer, "0x"])).await?;
+
+    assert_eq!((shop.upstream.hits(), shop.transactions().await?), (0, 0));
+    let answer = shop.pay(Method::GET, "/ok", &shop.payment(1)).await?;
+    ensure!(answer.status == StatusCode::OK, "what was refused is not used up: {answer:?}");
+    shop.check(1).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_for_nothing_that_is_offered_is_refused_without_terms() -> Result<()> {
+    let shop = Shop::open().await?;
+    let nothing = Address::ZERO.to_string();
+    let elsewhere = format!("{}/0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b/ok", shop.address()?);
+    for (url, status) in [
+        (shop.url("/unknown")?, StatusCode::NOT_FOUND),
+        (elsewhere, StatusCode::NOT_FOUND),
+        (format!("{}/{nothing}/ok", shop.address()?), StatusCode::BAD_REQUEST),
+        (format!("{}/", shop.address()?), StatusCode::NOT_FOUND),
+    ] {
+        let answer = shop.ask_at(Method::GET, &url, &[]).await?;
+        ensure!(answer.status == status && answer.header("payment-required").is_empty(), "{url}: {answer:?}");
+    }
+    let malformed = shop.ask(Method::GET, "/ok", &[("payment-signature", "{}".to_owned())]).await?;
+    assert_eq!(malformed.status, StatusCode::BAD_REQUEST, "{malformed:?}");
+
+    let listed = shop.ask_at(Method::GET, &format!("{}/.well-known/x402", shop.address()?), &[]).await?;
+    let resources = listed.json()["resources"].to_string();
+    ensure!(resources.contains(&shop.url("/ok")?), "{resources}");
+    let preflight =
+        shop.ask(Method::OPTIONS, "/ok", &[("origin", "https://page.example".to_owned())]).await?;
+    assert_eq!(preflight.status, StatusCode::NO_CONTENT);
+    let allowed = preflight.header("access-control-allow-headers");
+    ensure!(
+        allowed.contains("payment-signature") && allowed.contains("access-control-expose-headers"),
+        "{allowed}"
+    );
+    assert_eq!(shop.upstream.hits(), 0);
+    shop.check(0).await
+}
