@@ -13,6 +13,7 @@ programs = $$(cargo metadata --no-deps --offline --format-version 1 | sed -E 's/
 # The optimised ones, which are measured. Those that are shipped take longer to build: deploy/build.sh.
 optimised = $$(dirname "$(programs)")/release
 npm_installed := tests/contracts/node_modules/.package-lock.json
+forge_from_npm := tests/contracts/proof/node_modules/.package-lock.json
 tools_from_npm := tests/tools/node_modules/.package-lock.json
 tools_from_pypi := tests/tools/.venv/.installed
 wheels := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/farthing/wheels
@@ -192,6 +193,15 @@ node-deps: $(npm_installed) ## Install the pinned solc and anvil into tests/cont
 $(npm_installed): tests/contracts/package.json tests/contracts/package-lock.json tests/contracts/.npmrc tests/contracts/pinned.mjs
 	node tests/contracts/pinned.mjs
 	npm ci --prefix tests/contracts
+	touch $@
+
+# Only for histories of the contract in forge. It is 81 MB, so `make test` does not ask for it, and images that need the local
+# chain do not get it.
+.PHONY: forge-deps
+forge-deps: $(forge_from_npm) ## Install the pinned forge into tests/contracts/proof; with it, the contract tests also play histories there
+
+$(forge_from_npm): tests/contracts/proof/package.json tests/contracts/proof/package-lock.json tests/contracts/proof/.npmrc
+	npm ci --prefer-offline --prefix tests/contracts/proof
 	touch $@
 
 .PHONY: tools-deps
