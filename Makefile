@@ -14,6 +14,7 @@ programs = $$(cargo metadata --no-deps --offline --format-version 1 | sed -E 's/
 optimised = $$(dirname "$(programs)")/release
 npm_installed := tests/contracts/node_modules/.package-lock.json
 forge_from_npm := tests/contracts/proof/node_modules/.package-lock.json
+halmos_from_pypi := tests/contracts/proof/.venv/.installed
 tools_from_npm := tests/tools/node_modules/.package-lock.json
 tools_from_pypi := tests/tools/.venv/.installed
 wheels := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/farthing/wheels
@@ -23,7 +24,7 @@ scripts = .ci/run $$(find deploy tests -name '*.sh' -not -path '*/node_modules/*
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: demo
 demo: anvil build ## Buy earthquake data from another node, pay per call, settle on a local chain; no configuration needed
@@ -45,6 +46,10 @@ test: node-deps tools-deps sdk-deps ## Run all tests: pure rules, adapters, cont
 .PHONY: mutants
 mutants: node-deps tools-deps sdk-deps ## Break the lines that keep promises, and check that a test fails for each; takes hours; GROUP=A1 runs one group
 	tests/mutants/run.py $(if $(GROUP),--group "$(GROUP)")
+
+.PHONY: contract-proof
+contract-proof: node-deps forge-deps $(halmos_from_pypi) ## Play random histories of the contract in forge, and prove its rules in halmos; SEED=, RUNS= and PROOF= choose others
+	tests/contracts/proof/prove.sh
 
 .PHONY: nat-test
 nat-test: anvil ## Run only the NAT laboratory: whole nodes behind routers in network namespaces; three minutes, needs root
@@ -228,6 +233,9 @@ endef
 
 $(tools_from_pypi): tests/tools/requirements.txt
 	$(call install_from_pypi,tests/tools,tests by tools from PyPI)
+
+$(halmos_from_pypi): tests/contracts/proof/requirements.txt
+	$(call install_from_pypi,tests/contracts/proof,proofs of the contract)
 
 .PHONY: sdk-deps
 sdk-deps: $(sdk_from_npm) $(sdk_from_pypi) ## Install pinned compilers for the languages of client code into tests/sdk
