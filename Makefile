@@ -13,6 +13,8 @@ programs = $$(cargo metadata --no-deps --offline --format-version 1 | sed -E 's/
 # The optimised ones, which are measured. Those that are shipped take longer to build: deploy/build.sh.
 optimised = $$(dirname "$(programs)")/release
 npm_installed := tests/contracts/node_modules/.package-lock.json
+forge_from_npm := tests/contracts/proof/node_modules/.package-lock.json
+halmos_from_pypi := tests/contracts/proof/.venv/.installed
 tools_from_npm := tests/tools/node_modules/.package-lock.json
 tools_from_pypi := tests/tools/.venv/.installed
 wheels := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/farthing/wheels
@@ -24,7 +26,7 @@ scripts = .ci/run $$(find deploy tests -name '*.sh' -not -path '*/node_modules/*
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: demo
 demo: anvil build ## Buy earthquake data from another node, pay per call, settle on a local chain; no configuration needed
@@ -46,6 +48,10 @@ test: node-deps tools-deps sdk-deps x402-deps ## Run all tests: pure rules, adap
 .PHONY: mutants
 mutants: node-deps tools-deps sdk-deps x402-deps ## Break the lines that keep promises, and check that a test fails for each; takes hours; GROUP=A1 runs one group
 	tests/mutants/run.py $(if $(GROUP),--group "$(GROUP)")
+
+.PHONY: contract-proof
+contract-proof: node-deps forge-deps $(halmos_from_pypi) ## Play random histories of the contract in forge, and prove its rules in halmos; SEED=, RUNS= and PROOF= choose others
+	tests/contracts/proof/prove.sh
 
 .PHONY: nat-test
 nat-test: anvil ## Run only the NAT laboratory: whole nodes behind routers in network namespaces; three minutes, needs root
@@ -205,6 +211,15 @@ $(npm_installed): tests/contracts/package.json tests/contracts/package-lock.json
 	npm ci --prefix tests/contracts
 	touch $@
 
+# Only for histories of the contract in forge. It is 81 MB, so `make test` does not ask for it, and images that need the local
+# chain do not get it.
+.PHONY: forge-deps
+forge-deps: $(forge_from_npm) ## Install the pinned forge into tests/contracts/proof; with it, the contract tests also play histories there
+
+$(forge_from_npm): tests/contracts/proof/package.json tests/contracts/proof/package-lock.json tests/contracts/proof/.npmrc
+	npm ci --prefer-offline --prefix tests/contracts/proof
+	touch $@
+
 .PHONY: tools-deps
 tools-deps: $(tools_from_npm) $(tools_from_pypi) ## Install pinned validators of other projects into tests/tools
 
@@ -239,6 +254,9 @@ $(x402_from_npm): tests/x402/package.json tests/x402/package-lock.json tests/x40
 
 $(x402_from_pypi): tests/x402/requirements.txt
 	$(call install_from_pypi,tests/x402,calls by the Python client of x402)
+
+$(halmos_from_pypi): tests/contracts/proof/requirements.txt
+	$(call install_from_pypi,tests/contracts/proof,proofs of the contract)
 
 .PHONY: sdk-deps
 sdk-deps: $(sdk_from_npm) $(sdk_from_pypi) ## Install pinned compilers for the languages of client code into tests/sdk

@@ -30,6 +30,7 @@ fn requirements(text: &str) -> Vec<String> {
 fn python_packages_are_installed_by_their_hashes_alone() {
     for (file, least) in [
         (".ci/requirements.txt", 1),
+        ("tests/contracts/proof/requirements.txt", 10),
         ("tests/tools/requirements.txt", 10),
         ("tests/sdk/requirements.txt", 10),
         ("tests/x402/requirements.txt", 10),
@@ -54,7 +55,7 @@ fn python_packages_are_installed_by_their_hashes_alone() {
 #[test]
 fn npm_packages_are_pinned_by_their_checksums_and_say_nothing_of_where_they_were() {
     let mut unpinned = Vec::new();
-    for folder in ["tests/contracts", "tests/tools", "tests/sdk", "tests/x402"] {
+    for folder in ["tests/contracts", "tests/contracts/proof", "tests/tools", "tests/sdk", "tests/x402"] {
         let path = Path::new(folder).join("package-lock.json").display().to_string();
         let lock: Value = serde_json::from_str(&read(&path)).expect("a lockfile is JSON");
         let packages = lock["packages"].as_object().expect("a lockfile has packages");

@@ -15,5 +15,6 @@ mod consent;
 mod deposit;
 mod gas;
 mod invariants;
+mod proof;
 mod token;
 mod world;

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+pragma solidity 0.8.37;
+
+import {PayChannels} from "shipped/PayChannels.sol";
+import {vm} from "../shared/Cheats.sol";
+import {Words} from "../shared/Words.sol";
+import {Any} from "./Any.sol";
+
+/// @title What holds of every call, whatever its arguments, its caller and the state before it.
+///
+/// Names that begin with `open_` are rules without a proof: no solver ended, or none was asked yet.
+contract Proofs is Any {
+    // -------------------------------------------------------------------- claim
+
+    function check_a_claim_pays_what_is_due_and_no_more(
+        PayChannels.Claim memory claim_,
+        address caller,
+        uint40 time
+    ) public {
+        Before memory before = _before(claim_.channel);
+        _at(time);
+        (bool ok, bytes memory answer) = _call(caller, abi.encodeCall(PayChannels.claim, (claim_)));
+        if (!ok) return _unchanged(before);
+        uint128 due = _due(before.state, claim_, _isSigned(claim_, before.id));
+        State memory state = _holds(before);
+        assert(caller == claim_.channel.payee);
+        assert(due != 0 && abi.decode(answer, (uint128)) == due);
+        assert(due <= claim_.cumulative && due <= before.state.deposited);
+        assert(state.claimed == before.state.claimed + due);
+        assert(state.deposited == before.state.deposited);
+        assert(state.closeAt == before.state.closeAt && state.round == before.state.round);
+        assert(token.balanceOf(claim_.channel.payee) == before.payee + due);
+        assert(token.balanceOf(claim_.channel.payer) == before.payer);
+    }
+
+    /// At any time: also in the last second of a delay, and after it.
+    function check_a_good_claim_is_paid(PayChannels.Claim memory claim_, uint40 time) public {
+        Before memory before = _before(claim_.channel);
+        _honest(claim_.channel);
+        _at(time);
+        vm.assume(_due(before.state, claim_, _isSigned(claim_, before.id)) != 0);
+        (bool ok,) = _call(claim_.channel.payee, abi.encodeCall(PayChannels.claim, (claim_)));
+        assert(ok);
+    }
+
+    function check_a_badly_signed_claim_changes_nothing(PayChannels.Claim memory claim_, address caller)
+        public
+    {
+        Before memory before = _before(claim_.channel);
+        vm.assume(!_isSigned(claim_, before.id));
+        PayChannels.Claim[] memory claims = new PayChannels.Claim[](1);
+        claims[0] = claim_;
+        (bool ok,) = _call(caller, abi.encodeCall(PayChannels.claim, (claim_)));
+        assert(!ok);
+        _call(caller, abi.encodeCall(PayChannels.claimMany, (address(token), claims)));
+        _unchanged(before);
+        (ok,) = _call(caller, abi.encodeCall(PayChannels.close, (claim_)));
+        // Without a signature a payee may only give up: everything goes back to the payer.
+        if (ok) assert(_state(before.id).claimed == before.state.claimed);
+    }
+
+    /// Both are good. They end where the better of the two leads, so it does not matter which comes first.
+    function open_two_claims_in_either_order_end_in_the_same_state(
+        PayChannels.Claim memory one,
+        PayChannels.Claim memory other
+    ) public {
+        Before memory before = _before(one.channel);
+        other.channel = one.channel;
+        _honest(one.channel);
+        uint256 due = _due(before.state, one, _isSigned(one, before.id));
+        uint256 otherDue = _due(before.state, other, _isSigned(other, before.id));
+        vm.assume(due != 0 && otherDue != 0);
+        uint256 more;
+        assembly ("memory-safe") {
+            more := xor(due, and(xor(due, otherDue), sub(0, lt(due, otherDue))))
+        }
+        _call(one.channel.payee, abi.encodeCall(PayChannels.claim, (one)));
+        _call(one.channel.payee, abi.encodeCall(PayChannels.claim, (other)));
+        before.state.claimed += uint128(more);
+        assert(_isSame(_state(before.id), before.state));
+        assert(token.balanceOf(one.channel.payee) == before.payee + more);
+    }
+
+    // -------------------------------------------------------------------- batch
+
+    /// Whatever stands beside it: badly signed, stale, of another payee or token, or of the same channel.
+    function open_a_row_never_stops_another(
+        PayChannels.Claim memory good,
+        PayChannels.Claim memory any,
+        bool isFirst
+    ) public {
+        Before memory before = _before(good.channel);
+        _honest(good.channel);
+        uint128 due = _due(before.state, good, _isSigned(good, before.id));
+        vm.assume(due != 0);
+        State memory anyState = _state(Words.id(address(channels), any.channel));
+        vm.assume(anyState.claimed <= anyState.deposited);
+        unchecked {
+            // M2 with both channels.
+            uint256 owed = uint256(before.state.deposited) - before.state.claimed;
+            vm.assume(owed + anyState.deposited - anyState.claimed <= before.escrow);
+        }
+        PayChannels.Claim[] memory claims = new PayChannels.Claim[](2);
+        (claims[0], claims[1]) = isFirst ? (good, any) : (any, good);
+        (bool ok, bytes memory answer) =
+            _call(good.channel.payee, abi.encodeCall(PayChannels.claimMany, (address(token), claims)));
+        assert(ok && abi.decode(answer, (uint256)) >= due);
+        assert(_state(before.id).claimed >= before.state.claimed + due);
+    }
+
+    function open_a_batch_pays_what_its_rows_claim(
+        PayChannels.Claim memory one,
+        PayChannels.Claim memory other,
+        address caller
+    ) public {
+        Before memory before = _before(one.channel);
+        PayChannels.Claim[] memory claims = new PayChannels.Claim[](2);
+        (claims[0], claims[1]) = (one, other);
+        bytes32 otherId = Words.id(address(channels), other.channel);
+        State memory otherBefore = _state(otherId);
+        vm.assume(otherBefore.claimed <= otherBefore.deposited && before.otherId != otherId);
+        (bool ok, bytes memory answer) =
+            _call(caller, abi.encodeCall(PayChannels.claimMany, (address(token), claims)));
+        if (!ok) return _unchanged(before);
+        uint256 paid = abi.decode(answer, (uint256));
+        State memory state = _state(before.id);
+        State memory otherAfter = _state(otherId);
+        assert(state.claimed >= before.state.claimed && state.claimed <= state.deposited);
+        assert(state.claimed == before.state.claimed || caller == one.channel.payee);
+        assert(otherAfter.claimed == otherBefore.claimed || caller == other.channel.payee);
+        unchecked {
+            uint256 claimed = uint256(state.claimed) - before.state.claimed;
+            if (otherId != before.id) claimed += uint256(otherAfter.claimed) - otherBefore.claimed;
+            assert(paid == claimed);
+            if (caller != address(channels)) {
+                assert(before.escrow - token.balanceOf(address(channels)) == paid);
+            }
+        }
+        assert(_isSame(before.other, _state(before.otherId)));
+    }
+
+    // ------------------------------------------------------------------ deposit
+
+    function check_a_top_up_lowers_nothing(
+        PayChannels.Channel memory channel,
+        uint128 amount,
+        address caller,
+        uint40 time
+    ) public {
+        Before memory before = _before(channel);
+        _at(time);
+        (bool ok,) = _call(caller, abi.encodeCall(PayChannels.deposit, (channel, amount)));
+        if (!ok) return _unchanged(before);
+        assert(caller == channel.payer);
+        _toppedUp(before, channel, amount);
+    }
+
+    /// Brought by anyone. Whether it is the payer's word is for the token to say.
+    function check_an_authorized_top_up_lowers_nothing(
+        PayChannels.Channel memory channel,
+        uint128 amount,
+        address caller,
+        uint40 time
+    ) public {
+        Before memory before = _before(channel);
+        _at(time);
+        bytes memory data =
+            abi.encodeCall(PayChannels.depositWithAuthorization, (channel, amount, 0, time, bytes32(0), ""));
+        (bool ok,) = _call(caller, data);
+        if (!ok) return _unchanged(before);
+        _toppedUp(before, channel, amount);
+    }
+
+    function _toppedUp(Before memory before, PayChannels.Channel memory channel, uint128 amount)
+        private
+        view
+    {
+        State memory state = _holds(before);
+        unchecked {
+            assert(token.balanceOf(channel.payer) + amount == before.payer);
+            assert(amount != 0 && state.deposited == uint256(before.state.deposited) + amount);
+        }
+        assert(state.claimed == before.state.claimed);
+        assert(state.closeAt == before.state.closeAt && state.round == before.state.round);
+        assert(channel.closeDelay >= 1 hours && channel.closeDelay <= 30 days);
+        assert(channel.payer != address(0) && channel.payee != address(0) && channel.signer != address(0));
+    }
+
+    // -------------------------------------------------------------------- close
+
+    function open_a_close_is_for_the_payee_and_refunds_the_payer(
+        PayChannels.Claim memory claim_,
+        address caller,
+        uint40 time
+    ) public {
+        Before memory before = _before(claim_.channel);
+        _at(time);
+        (bool ok, bytes memory answer) = _call(caller, abi.encodeCall(PayChannels.close, (claim_)));
+        if (!ok) return _unchanged(before);
+        assert(caller == claim_.channel.payee);
+        _closed(before, claim_, answer, time);
+    }
+
+    function open_a_signed_close_is_the_payees_word_on_this_deposit_and_round(
+        PayChannels.Claim memory claim_,
+        PayChannels.Consent memory consent,
+        address caller,
+        uint40 time
+    ) public {
+        Before memory before = _before(claim_.channel);
+        _at(time);
+        (bool ok, bytes memory answer) =
+            _call(caller, abi.encodeCall(PayChannels.closeBySignature, (claim_, consent)));
+        if (!ok) return _unchanged(before);
+        bytes32 digest = Words.close(
+            address(channels),
+            before.id,
+            claim_.amount,
+            before.state.deposited,
+            before.state.round,
+            consent.deadline
+        );
+        address signer = _recovered(digest, consent.r, consent.vs);
+        assert(signer == claim_.channel.payee && signer != address(0) && time <= consent.deadline);
+        assert(before.state.claimed <= claim_.amount);
+        _closed(before, claim_, answer, time);
+    }
+
+    function _closed(Before memory before, PayChannels.Claim memory claim_, bytes memory answer, uint40 time)
+        private
+        view
+    {
+        State memory state = _holds(before);
+        uint128 due = _due(before.state, claim_, _isSigned(claim_, before.id));
+        (uint128 paid, uint128 refund) = abi.decode(answer, (uint128, uint128));
+        assert(paid == due && state.claimed == before.state.claimed + due);
+        unchecked {
+            assert(token.balanceOf(claim_.channel.payee) == before.payee + due);
+            assert(token.balanceOf(claim_.channel.payer) == before.payer + refund);
+        }
+        if (state.closeAt == 0) {
+            assert(state.deposited == state.claimed);
+            assert(refund == before.state.deposited - state.claimed);
+        } else {
+            // The token refused the refund: all of it may be withdrawn at once.
+            assert(refund == 0 && state.deposited == before.state.deposited && state.closeAt == time);
+        }
+    }
+
+    function check_a_close_is_requested_by_payer_or_signer(
+        PayChannels.Channel memory channel,
+        address caller,
+        uint40 time
+    ) public {
+        Before memory before = _before(channel);
+        _at(time);
+        vm.assume(channel.closeDelay <= 30 days);
+        (bool ok,) = _call(caller, abi.encodeCall(PayChannels.requestClose, (channel)));
+        bool isTheirs = caller == channel.payer || caller == channel.signer;
+        assert(!ok || isTheirs);
+        if (ok) return _requested(before, channel, time);
+        _unchanged(before);
+        assert(!isTheirs || before.state.closeAt != 0 || before.state.deposited == before.state.claimed);
+    }
+
+    function check_a_close_is_requested_by_the_word_of_payer_or_signer(
+        PayChannels.Channel memory channel,
+        PayChannels.Consent memory consent,
+        address caller,
+        uint40 time
+    ) public {
+        Before memory before = _before(channel);
+        _at(time);
+        (bool ok,) = _call(caller, abi.encodeCall(PayChannels.requestCloseBySignature, (channel, consent)));
+        if (!ok) return _unchanged(before);
+        bytes32 digest =
+            Words.requestClose(address(channels), before.id, before.state.round, consent.deadline);
+        address signer = _recovered(digest, consent.r, consent.vs);
+        assert(signer != address(0) && (signer == channel.payer || signer == channel.signer));
+        assert(time <= consent.deadline);
+        _requested(before, channel, time);
+    }
+
+    function _requested(Before memory before, PayChannels.Channel memory channel, uint40 time) private view {
+        State memory state = _holds(before);
+        assert(before.state.closeAt == 0 && state.closeAt == uint256(time) + channel.closeDelay);
+        assert(state.deposited == before.state.deposited && state.claimed == before.state.claimed);
+        assert(state.round == before.state.round);
+        assert(token.balanceOf(address(channels)) == before.escrow);
+    }
+
+    // ----------------------------------------------------------------- withdraw
+
+    function check_a_withdrawal_after_the_delay_sends_the_rest_to_the_payer(
+        PayChannels.Channel memory channel,
+        address caller,
+        uint40 time
+    ) public {
+        Before memory before = _before(channel);
+        _at(time);
+        (bool ok, bytes memory answer) = _call(caller, abi.encodeCall(PayChannels.withdraw, (channel)));
+        if (!ok) return _unchanged(before);
+        assert(before.state.closeAt != 0 && time >= before.state.closeAt);
+        State memory state = _holds(before);
+        uint128 rest = before.state.deposited - before.state.claimed;
+        assert(abi.decode(answer, (uint128)) == rest);
+        assert(
+            state.claimed == before.state.claimed && state.deposited == state.claimed && state.closeAt == 0
+        );
+        unchecked {
+            assert(state.round == uint24(before.state.round + 1));
+            assert(token.balanceOf(channel.payer) == before.payer + rest);
+        }
+        assert(token.balanceOf(channel.payee) == before.payee);
+    }
+
+    function check_nobody_can_stop_a_withdrawal(
+        PayChannels.Channel memory channel,
+        address caller,
+        uint40 time
+    ) public {
+        Before memory before = _before(channel);
+        _honest(channel);
+        _at(time);
+        vm.assume(before.state.closeAt != 0 && time >= before.state.closeAt);
+        (bool ok,) = _call(caller, abi.encodeCall(PayChannels.withdraw, (channel)));
+        assert(ok);
+    }
+}
