@@ -45,6 +45,11 @@ test: node-deps tools-deps sdk-deps ## Run all tests: pure rules, adapters, cont
 mutants: node-deps tools-deps sdk-deps ## Break the lines that keep promises, and check that a test fails for each; takes hours; GROUP=A1 runs one group
 	tests/mutants/run.py $(if $(GROUP),--group "$(GROUP)")
 
+# So many SCHEDULES of each of two kinds for each model, in other orders each time.
+.PHONY: models
+models: ## Try the orders of threads and tasks in the parts that share something; SCHEDULES= chooses how many, 50,000 unless said: a few minutes
+	SCHEDULES="$(or $(SCHEDULES),50000)" cargo test --workspace --test models --locked
+
 .PHONY: nat-test
 nat-test: anvil ## Run only the NAT laboratory: whole nodes behind routers in network namespaces; three minutes, needs root
 	cargo build --workspace --all-targets --locked
