@@ -53,6 +53,11 @@ mutants: node-deps tools-deps sdk-deps x402-deps ## Break the lines that keep pr
 contract-proof: node-deps forge-deps $(halmos_from_pypi) ## Play random histories of the contract in forge, and prove its rules in halmos; SEED=, RUNS= and PROOF= choose others
 	tests/contracts/proof/prove.sh
 
+# So many SCHEDULES of each of two kinds for each model, in other orders each time.
+.PHONY: models
+models: ## Try the orders of threads and tasks in the parts that share something; SCHEDULES= chooses how many, 50,000 unless said: a few minutes
+	SCHEDULES="$(or $(SCHEDULES),50000)" cargo test --workspace --test models --locked
+
 .PHONY: nat-test
 nat-test: anvil ## Run only the NAT laboratory: whole nodes behind routers in network namespaces; three minutes, needs root
 	cargo build --workspace --all-targets --locked

@@ -38,16 +38,6 @@ impl Level {
         let (held, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
         Self { bytes_max, held, most, whole, leaves_as_much: false }
     }
-
-    /// The bound while `more` is asked for.
-    fn bound(&self, more: usize) -> usize {
-        match &self.whole {
-            Some(whole) if self.leaves_as_much => {
-                self.bytes_max.min(whole.bytes_max().saturating_sub(whole.held().saturating_add(more)))
-            }
-            _ => self.bytes_max,
-        }
-    }
 }
 
 impl ByteBudget {
@@ -90,23 +80,27 @@ impl ByteBudget {
     /// asks for room later finds less of it.
     #[must_use]
     pub fn count(&self, bytes: usize) -> HeldBytes {
-        self.add(bytes, true);
+        self.add(bytes, 0, true);
         HeldBytes { budget: self.clone(), bytes }
     }
 
-    fn add(&self, bytes: usize, is_there_already: bool) -> bool {
+    /// Adds `bytes` where that leaves `free` ones of the bound, and everywhere if they are there already.
+    fn add(&self, bytes: usize, free: usize, is_there_already: bool) -> bool {
         let level = &*self.0;
-        let bound = level.bound(bytes);
         let sum = |held: usize| {
             let held = held.saturating_add(bytes);
-            (is_there_already || held <= bound).then_some(held)
+            (is_there_already || held.saturating_add(free) <= level.bytes_max).then_some(held)
         };
         let Ok(before) = level.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum) else {
             return false;
         };
-        let added = level.whole.as_ref().is_none_or(|whole| whole.add(bytes, is_there_already));
+        let after = before.saturating_add(bytes);
+        // Asked of the whole in the same step that takes of it: of two shares that grow at once, the second one finds what the
+        // first has left.
+        let free = if level.leaves_as_much { after } else { 0 };
+        let added = level.whole.as_ref().is_none_or(|whole| whole.add(bytes, free, is_there_already));
         if added {
-            level.most.fetch_max(before.saturating_add(bytes), Ordering::Relaxed);
+            level.most.fetch_max(after, Ordering::Relaxed);
         } else {
             level.held.fetch_sub(bytes, Ordering::Relaxed);
         }
@@ -171,7 +165,7 @@ impl HeldBytes {
     /// Takes room for `more`; false, and nothing taken, when there is too little.
     #[must_use]
     pub fn grow(&mut self, more: usize) -> bool {
-        let grown = self.budget.add(more, false);
+        let grown = self.budget.add(more, 0, false);
         if grown {
             self.bytes += more;
         }

@@ -12,8 +12,6 @@ mod lacking;
 mod observed;
 mod receipts;
 
-use std::sync::Arc;
-
 use farthing_protocol::{
     CallId, ChannelConfig, ChannelId, Receipt, Signature, Usdc,
     call::Payment,
@@ -152,21 +150,16 @@ impl Ledger {
         &self,
         promise: Promise,
     ) -> Result<impl Future<Output = Result<Promised>> + Send + use<>> {
-        if self.queue().takes_no_promise() {
-            return Err(LedgerError::Ending);
-        }
-        self.queue().begin_promises().await?;
-        let store = Arc::clone(self.queue().store());
         let record = move |tx: &WriteTransaction| {
             let promised = record_promise(tx, &promise);
             match &promised {
-                Ok(_) => store.forget_closed(tx)?,
                 Err(error) if error.is_failure() => return promised.map(Ok),
                 Err(_) => lacking::note_refused(tx, &promise.request.payment)?,
+                Ok(_) => {}
             }
             Ok(promised)
         };
-        let recorded = self.queue().enqueue(record).await?;
+        let recorded = self.queue().promise(record).await?;
         Ok(async { recorded.await? })
     }
 

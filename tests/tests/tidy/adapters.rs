@@ -30,7 +30,7 @@ const LEDGER: Lasting = Lasting {
     handle: "Ledger",
     source: "node/ledger/src",
     held_as: "ledger",
-    hands_over: &[".enqueue(", ".ride(", ".end_promises("],
+    hands_over: &[".enqueue(", ".ride(", ".queue().promise(", ".end_promises("],
 };
 /// They show what adapters know; what they change, they change through use cases.
 const SHOWING: [&str; 4] = ["node/cli/src", "node/commands/src", "node/console/src", "node/gateway/src"];

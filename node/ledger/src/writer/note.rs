@@ -2,16 +2,16 @@
 //! ended.
 //!
 //! A ledger that ends leaves it ([`Queue::end_promises`], and the last handle). A promise is stored while its call is on its way,
-//! so the note is gone from the disk before the first call of a run leaves ([`Queue::begin_promises`]).
+//! so the note is gone from the disk before the first call of a run leaves; and the call of a promise that is queued while the
+//! ledger ends waits until the promise is on the disk ([`Queue::promise`]).
+//!
+//! Invariant: the disk never has the note and lacks the promise of a call that left.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering::SeqCst},
-};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use redb::WriteTransaction;
 
-use super::{Queue, Store, begin_durable};
+use super::{Pending, Queue, Store, begin_durable};
 use crate::{
     error::{LedgerError, Result},
     rows::payer,
@@ -21,7 +21,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct Note {
     takes_no_promise: AtomicBool,
-    /// The file has the note, or will have with the commit under way. Set before that, and cleared after it is gone.
+    /// The file has had the note since the start. Cleared after it is gone.
     is_there: AtomicBool,
     /// The turn of writing the note or removing it.
     changing: tokio::sync::Mutex<()>,
@@ -49,11 +49,6 @@ impl Store {
         }
     }
 
-    /// Removes the note beside a promise that was queued after it.
-    pub(crate) fn forget_closed(&self, transaction: &WriteTransaction) -> Result<()> {
-        if self.note.is_there.swap(false, SeqCst) { tables::forget_closed(transaction) } else { Ok(()) }
-    }
-
     pub(super) fn note_closed(&self) -> Result<()> {
         let transaction = begin_durable(&self.database)?;
         tables::note_closed(&transaction)?;
@@ -63,7 +58,7 @@ impl Store {
 
 impl Queue {
     /// Waits until the note is gone from the disk: a crash from now on may take promises.
-    pub(crate) async fn begin_promises(&self) -> Result<()> {
+    async fn begin_promises(&self) -> Result<()> {
         let note = &self.store().note;
         if !note.is_there.load(SeqCst) {
             return Ok(());
@@ -79,6 +74,27 @@ impl Queue {
         Ok(())
     }
 
+    /// Queues a promise, whose call may leave as soon as this returns.
+    pub(crate) async fn promise<T, F>(&self, record: F) -> Result<Pending<T>>
+    where
+        T: Send + 'static,
+        F: FnOnce(&WriteTransaction) -> Result<T> + Send + 'static,
+    {
+        if self.takes_no_promise() {
+            return Err(LedgerError::Ending);
+        }
+        self.begin_promises().await?;
+        let promised = self.enqueue(record).await?;
+        if self.takes_no_promise() {
+            // The note may be before it in the queue, and on the disk before it: its call leaves when it is there, too.
+            self.catch_up().await;
+            if let Some(closed) = self.store().closed() {
+                return Err(closed.into());
+            }
+        }
+        Ok(promised)
+    }
+
     /// Stores every promise that is queued, and takes no more.
     pub(crate) async fn end_promises(&self) -> Result<()> {
         let note = &self.store().note;
@@ -86,15 +102,64 @@ impl Queue {
         if note.takes_no_promise.swap(true, SeqCst) {
             return Ok(());
         }
-        let store = Arc::clone(self.store());
-        let noted = move |tx: &WriteTransaction| {
-            store.note.is_there.store(true, SeqCst);
-            tables::note_closed(tx)
-        };
-        self.enqueue(noted).await?.await
+        self.enqueue(tables::note_closed).await?.await
     }
 
     pub(crate) fn takes_no_promise(&self) -> bool {
         self.store().note.takes_no_promise.load(SeqCst)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        pin::Pin,
+        sync::{Arc, mpsc},
+        task::{Context, Poll, Waker},
+    };
+
+    use redb::{Database, backends::InMemoryBackend};
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::{backend::Failure, writer::QUEUE_OPERATIONS_MAX};
+
+    fn poll<F: Future>(waiting: Pin<&mut F>) -> Poll<F::Output> {
+        waiting.poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    /// Keeps the thread busy, which has nothing else to do, until the sender is dropped.
+    async fn keep_busy(queue: &Queue) -> mpsc::SyncSender<()> {
+        let (end, ended) = mpsc::sync_channel::<()>(0);
+        let (begin, begun) = oneshot::channel();
+        let busy = queue.enqueue(move |_| {
+            let _ = begin.send(());
+            let _ = ended.recv();
+            Ok(())
+        });
+        drop(busy.await.unwrap());
+        begun.await.unwrap();
+        end
+    }
+
+    #[tokio::test]
+    async fn a_call_that_is_promised_while_the_ledger_ends_leaves_when_its_promise_is_on_the_disk() {
+        let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
+        let queue = Queue::start(Arc::new(Store::new(database, Failure::default()).unwrap())).unwrap();
+        let busy = keep_busy(&queue).await;
+        for _ in 0..QUEUE_OPERATIONS_MAX {
+            drop(queue.enqueue(|_| Ok(())).await.unwrap());
+        }
+        // Both wait for room.
+        let (mut promise, mut end) = (Box::pin(queue.promise(|_| Ok(()))), Box::pin(queue.end_promises()));
+        assert!(poll(promise.as_mut()).is_pending());
+        assert!(poll(end.as_mut()).is_pending());
+        drop(busy);
+        end.await.unwrap();
+        assert!(queue.store().read(tables::was_closed).unwrap());
+        let busy = keep_busy(&queue).await;
+        assert!(poll(promise.as_mut()).is_pending(), "the disk has the note, and not the promise");
+        drop(busy);
+        promise.await.unwrap().await.unwrap();
     }
 }
