@@ -35,8 +35,6 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// # Errors
-    /// When the address is no `http` address with an IP address, or no port is free.
     pub async fn before(url: &str) -> Result<Self> {
         let target: SocketAddr = url.strip_prefix("http://").context("an http address")?.parse()?;
         let listener = TcpListener::bind("127.0.0.1:0").await?;

@@ -19,9 +19,6 @@ pub struct Clock {
 
 impl Clock {
     /// A clock that is `secs` ahead. Its files are in `folder`, which no other clock uses.
-    ///
-    /// # Errors
-    /// Without a C compiler, which whatever links a test has.
     pub async fn ahead(folder: &Path, secs: i64) -> Result<Self> {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/skew.c");
         let (library, path) = (folder.join("skew.so"), folder.join("skew-secs"));
@@ -36,9 +33,6 @@ impl Clock {
     }
 
     /// Sets the clock: so many seconds ahead of this machine's, or behind it. Programs that run jump to there.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
     pub fn set(&self, secs: i64) -> Result<()> {
         Ok(self.file.write_all_at(&secs.to_ne_bytes(), 0)?)
     }

@@ -16,9 +16,6 @@ pub const BETWEEN_CALLS_SECS: u64 = 12;
 pub const NETWORK: &str = "local-full";
 
 /// Calls that a full node has bought: as many as `FARTHING_FULL_CALLS` says, 100,000 without it.
-///
-/// # Errors
-/// When it says no number, or more calls than a ledger keeps for as long.
 pub fn calls() -> Result<u64> {
     let Ok(text) = env::var("FARTHING_FULL_CALLS") else { return Ok(CALLS_DEFAULT) };
     let calls = text.parse::<u64>().context("FARTHING_FULL_CALLS is no number")?;

@@ -89,8 +89,6 @@ impl Database {
 }
 
 pub trait ReadableDatabase {
-    /// # Errors
-    /// None here.
     fn begin_read(&self) -> Result<ReadTransaction, Error>;
 }
 

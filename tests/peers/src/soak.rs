@@ -52,9 +52,6 @@ struct Run {
 }
 
 /// Runs a whole soak. The report says what is wrong: [`Report::failures`].
-///
-/// # Errors
-/// When the network does not come up.
 pub async fn run(plan: &Plan) -> Result<Report> {
     let progress = Progress::begin();
     let seed = random::seed();

@@ -24,9 +24,6 @@ use super::{
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 
 /// Waits until no call of any node is undecided.
-///
-/// # Errors
-/// The node that still has some, and what its audit finds.
 pub async fn until_decided(network: &Network) -> Result<()> {
     for member in &network.members {
         let undecided = Cell::new(0);
@@ -42,9 +39,6 @@ pub async fn until_decided(network: &Network) -> Result<()> {
 }
 
 /// Has everybody settle and leave, and returns every difference that is found.
-///
-/// # Errors
-/// When somebody cannot leave, or does not tell its books.
 pub async fn leave_and_compare(network: &Network, calls: &Calls) -> Result<Vec<String>> {
     // Otherwise an owner may find a small channel not worth the gas.
     let url = network.chain.rpc_url();

@@ -129,9 +129,6 @@ impl Faults {
     }
 
     /// Undoes what has lasted long enough, and begins the next thing when it is its turn.
-    ///
-    /// # Errors
-    /// When a node does not start again, or refuses what no node refuses.
     pub async fn step(&mut self, network: &mut Network) -> Result<()> {
         let now = Instant::now();
         let (due, running): (Vec<_>, Vec<_>) =
@@ -150,9 +147,6 @@ impl Faults {
     }
 
     /// Undoes everything.
-    ///
-    /// # Errors
-    /// As [`Self::step`].
     pub async fn end(&mut self, network: &mut Network) -> Result<()> {
         self.hostile = None;
         for (_, fault) in mem::take(&mut self.running) {

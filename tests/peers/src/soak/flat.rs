@@ -213,6 +213,7 @@ mod tests {
         series.points.iter_mut().skip(120).for_each(|point| point.life = 2);
         assert!(judge(&series, RUN_SECS).is_empty());
     }
+
     #[test]
     fn times_may_double_after_the_warm_up_and_windows_without_a_call_say_nothing() {
         let judged = |p50_ms: fn(f64) -> f64| {

@@ -80,9 +80,6 @@ impl Gate {
     }
 
     /// Buys the first call of every service, which opens the channel with its owner; returns how many.
-    ///
-    /// # Errors
-    /// When one is never answered.
     pub async fn buy_first_calls(&self) -> Result<u64> {
         for service in 0..self.services.len() {
             let body = self.body(&format!("{} first {service}", self.name), service, ("GET", "/ok"));
@@ -136,9 +133,6 @@ pub struct Load {
 
 impl Load {
     /// Starts the scripts of all consumers.
-    ///
-    /// # Errors
-    /// When no histogram can be made.
     pub fn start(gates: Vec<Gate>, calls_per_second: u32) -> Result<Self> {
         let shared = Arc::new(Shared {
             stop: AtomicBool::new(false),

@@ -71,18 +71,12 @@ impl Member {
     }
 
     /// Ends the process as a power cut would.
-    ///
-    /// # Errors
-    /// When the operating system refuses.
     pub async fn kill(&mut self) -> Result<()> {
         self.is_down = true;
         self.node.kill().await
     }
 
     /// Starts the node again on the same data.
-    ///
-    /// # Errors
-    /// When it does not come up, with its log.
     pub async fn start_again(&mut self) -> Result<()> {
         self.node.restart(Vec::new()).await.with_context(|| format!("{} starts again", self.name))?;
         self.is_down = false;
@@ -91,9 +85,6 @@ impl Member {
     }
 
     /// The process id, unless the soak has ended the node.
-    ///
-    /// # Errors
-    /// When the node has ended by itself, with the end of its log.
     pub fn process(&mut self) -> Result<Option<u32>> {
         if self.is_down {
             return Ok(None);
@@ -114,9 +105,6 @@ pub struct Network {
 
 impl Network {
     /// Starts all nodes, funds them, and has every owner publish its service.
-    ///
-    /// # Errors
-    /// What did not start, with its log.
     pub async fn start(plan: &Plan) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let chain = LocalChain::start().await?;
@@ -186,9 +174,6 @@ impl Network {
     }
 
     /// The ways of scripts into every consumer's node.
-    ///
-    /// # Errors
-    /// When a node does not answer.
     pub async fn gates(&self) -> Result<Vec<Gate>> {
         let services: Vec<ServiceId> =
             self.owners().filter_map(|owner| owner.sells.as_ref()).map(|sells| sells.service).collect();
@@ -206,9 +191,6 @@ impl Network {
     }
 
     /// Waits until every node can buy and sell.
-    ///
-    /// # Errors
-    /// What one still waits for.
     pub async fn wait_until_ready(&self) -> Result<()> {
         for member in &self.members {
             member.node.wait_until_ready().await?;
@@ -217,9 +199,6 @@ impl Network {
     }
 
     /// Stops all nodes in good order.
-    ///
-    /// # Errors
-    /// The first node that does not stop.
     pub async fn stop(&mut self) -> Result<()> {
         for Member { name, node, .. } in &mut self.members {
             node.stop().await.with_context(|| format!("{name} stops"))?;

@@ -28,9 +28,6 @@ const USAGE: &str = "usage: farthing-bench soak [--nodes 20] [--minutes 60] [--r
 
 impl Plan {
     /// Reads the words after the command's name.
-    ///
-    /// # Errors
-    /// What was not understood, what was expected instead, and how the command is used.
     pub fn read(words: &[String]) -> Result<Self, String> {
         let (mut nodes, mut minutes, mut rate) = (20_u32, 60_u32, 20_u32);
         let mut words = words.iter();

@@ -56,9 +56,6 @@ impl Report {
     }
 
     /// Prints it for people.
-    ///
-    /// # Errors
-    /// When a row cannot be printed.
     pub fn print(&self) -> Result<()> {
         print_table("Each node, at the first look and at the last", &self.rows())?;
         let every_tenth = self.totals.len().div_ceil(10).max(1);

@@ -69,9 +69,6 @@ impl Samples {
     }
 
     /// Looks at every process.
-    ///
-    /// # Errors
-    /// When one has ended that nobody ended, or cannot be looked at.
     pub async fn take(&mut self, network: &mut Network, load: &Load, at_secs: f64) -> Result<()> {
         let counts_rows = self.totals.len().is_multiple_of(ROWS_EVERY);
         let calls = load.window();
@@ -121,8 +118,6 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// # Errors
-    /// When the process has ended, and where there is no `/proc`.
     pub fn of(process: u32) -> Result<Self> {
         let status = fs::read_to_string(format!("/proc/{process}/status")).context("/proc is read")?;
         let number = |name: &str| {
