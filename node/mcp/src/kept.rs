@@ -2,7 +2,7 @@
 //!
 //! All are bounded: the oldest make room for new ones. No secret takes the room of another's calls and questions, nor more than
 //! half of the room for bodies from others. A secret counts by its name and its age: one that has the name of a revoked one finds
-//! nothing of that one's.
+//! nothing of that one's. Only once more than a hundred revoked ones have left all that they may, the oldest of all make room.
 
 use std::{collections::VecDeque, sync::Arc};
 
