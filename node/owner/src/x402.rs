@@ -15,7 +15,7 @@ mod pledges;
 mod sales;
 mod settle;
 
-use std::{collections::BTreeMap, sync::Arc, time::Instant};
+use std::{collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
 use farthing_bounds::HeldBytes;
@@ -33,7 +33,7 @@ use farthing_shared::{
 };
 use farthing_x402::{InvalidPayment, ReceivedPayment, Terms};
 use parking_lot::Mutex;
-use tokio::sync::Semaphore;
+use tokio::{sync::Semaphore, time::Instant};
 
 pub use self::call::{DoorAnswer, DoorCall, SoldAnswer};
 use self::{

@@ -4,13 +4,14 @@
 //! does not change any more: it is counted once and kept. What is newer is counted anew whenever somebody asks, so that the answer
 //! is exact. Where the clock was set back, calls come that are dated among those: all of them are counted once more then.
 
-use std::{collections::HashMap, sync::Arc, time::Instant};
+use std::{collections::HashMap, sync::Arc};
 
 use farthing_ledger::{CallRow, Ledger, LedgerError, Position, Window};
 use farthing_os::clock;
 use farthing_protocol::{Outcome, ServiceId, Usdc};
 use farthing_shared::disk::aside;
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 /// A clock that is set back by half of this is noticed.
 const SETTLED_AFTER_SECS: u64 = 600;

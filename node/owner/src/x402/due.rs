@@ -1,14 +1,12 @@
 //! The price of a call, and the terms on which it is sold now.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use farthing_chain::ChainKind;
 use farthing_protocol::{Refusal, RefusalCode, TokenDomain, Usdc};
 use farthing_shared::chain_view;
 use farthing_x402::Terms;
+use tokio::time::Instant;
 
 use super::{DoorCall, away, offers::Offer};
 use crate::{Owner, admit::check_not_paused, registry::Registered};

@@ -1,13 +1,11 @@
 //! Offers that were made a short time ago: a payer that has signed for one is served at its price, although the owner has changed
 //! the price since.
 
-use std::{
-    collections::HashMap,
-    time::{Duration, Instant},
-};
+use std::{collections::HashMap, time::Duration};
 
 use farthing_protocol::{ServiceId, Usdc};
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use super::due::TIMEOUT_SECS;
 
