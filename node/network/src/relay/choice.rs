@@ -214,14 +214,13 @@ impl Relays {
             return None;
         }
         let is_unused = |one: &RelayCandidate| self.held.iter().all(|held| held.relay.peer != one.peer);
-        let never_failed = |one: &RelayCandidate| {
-            self.failed.get(&one.peer).is_none_or(|failed| failed.count == 0 && failed.until <= now)
-        };
+        let is_well =
+            |one: &RelayCandidate| self.failed.get(&one.peer).is_none_or(|failed| failed.until <= now);
         let is_apart = |one: &RelayCandidate| {
             let mut staying = self.held.iter().filter(|held| held.listener != left.listener);
             staying.all(|held| one.is_apart_from(&held.relay))
         };
-        if !candidates.iter().any(|one| is_unused(one) && never_failed(one) && is_apart(one)) {
+        if !candidates.iter().any(|one| is_unused(one) && is_well(one) && is_apart(one)) {
             return None;
         }
         let left = self.held.remove(at);
