@@ -15,7 +15,7 @@ use super::{ChainHandle, operations::require};
 use crate::{
     contracts::{
         Eip3009::{AuthorizationCanceled, AuthorizationUsed, Transfer},
-        to_eth, transfer_call,
+        PAYER_HAS_CODE, to_eth, transfer_call,
     },
     error::ChainError,
     intent::Intent,
@@ -68,8 +68,13 @@ impl ChainHandle {
     /// # Errors
     /// See [`ChainError`]; an endpoint that does not answer says nothing of the payment.
     pub async fn payment_refusal(&self, payment: &SignedTransfer) -> Result<Option<String>, ChainError> {
+        let reader = &self.0.reader;
+        let code = reader.code(payment.authorization.from).await.map_err(|error| self.unread(error))?;
+        if !code.is_empty() {
+            return Ok(Some(PAYER_HAS_CODE.to_owned()));
+        }
         let call = transfer_call(payment);
-        match self.0.reader.call(self.0.wallet, self.spec().token, &call, At::Latest).await {
+        match reader.call(self.0.wallet, self.spec().token, &call, At::Latest).await {
             Ok(_) => Ok(None),
             Err(RpcError::Refused(refusal)) if refusal.is_revert() => Ok(Some(refusal.reason())),
             Err(error) => Err(self.unread(error)),

@@ -193,3 +193,38 @@ async fn a_payment_that_fails_in_its_block_is_refused_and_taken_once_its_payer_h
     assert!(matches!(taken, PaymentState::Paid(_)), "{taken:?}");
     payee.shutdown().await;
 }
+
+/// Says yes to every signature (ERC-1271): returns `0x1626ba7e` and zeros.
+const ACCEPTS_ALL: &str = "0x631626ba7e60e01b60005260206000f3";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payer_with_code_that_could_fail_in_the_block_alone_is_refused_before_it_costs_gas() {
+    let world = World::new().await;
+    let payee = world.payee_chain().await;
+    let payment = signed(&world, &payee, world.payee.address(), 1).await;
+    let payer = world.payer.address().to_string();
+    world.anvil.rpc("anvil_setCode", json!([payer, ACCEPTS_ALL])).await;
+    let tried = payee.payment_refusal(&payment).await.unwrap();
+    assert!(tried.as_ref().is_some_and(|why| why.contains("has code")), "{tried:?}");
+    // Code may come after the trial.
+    let taken = payee.take_payment(payment, 0).await.unwrap();
+    assert!(matches!(&taken, PaymentState::Refused(why) if why.contains("has code")), "{taken:?}");
+    assert_eq!(world.nonce(&world.payee).await, 0, "nothing was sent");
+    payee.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_that_may_expire_before_its_block_is_refused_before_it_costs_gas() {
+    let world = World::new().await;
+    let payee = world.payee_chain().await;
+    let block = world.anvil.rpc("eth_getBlockByNumber", json!(["latest", false])).await;
+    let digits = block["timestamp"].as_str().unwrap().trim_start_matches("0x");
+    let block_secs = u64::from_str_radix(digits, 16).unwrap();
+    let long = signed(&world, &payee, world.payee.address(), 1).await.authorization;
+    let soon = TransferAuthorization { valid_before_secs: block_secs + 29, ..long };
+    let soon = soon.sign(&payee.token_domain().await.unwrap(), &world.payer);
+    let taken = payee.take_payment(soon, 0).await.unwrap();
+    assert!(matches!(&taken, PaymentState::Refused(why) if why.contains("expires too soon")), "{taken:?}");
+    assert_eq!(world.nonce(&world.payee).await, 0, "nothing was sent");
+    payee.shutdown().await;
+}
