@@ -332,6 +332,11 @@ impl ChainHandle {
             Err(ChainError::ContractMissing { .. }) if !needs_contract => {}
             usable => usable?,
         }
+        // Strangers ask for these: half of the queue is for this wallet's own transactions.
+        let is_a_strangers = matches!(intent, Intent::TakePayment { .. });
+        if is_a_strangers && self.0.writer.capacity() <= REQUESTS_MAX / 2 {
+            return Err(ChainError::Busy { waiting: REQUESTS_MAX / 2 });
+        }
         let (done, told) = oneshot::channel();
         self.0.writer.try_send(Request { intent, done, forms }).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => ChainError::Busy { waiting: REQUESTS_MAX },

@@ -5,7 +5,7 @@ use alloy::{
     sol,
     sol_types::{SolCall as _, SolStruct as _, eip712_domain},
 };
-use farthing_chain::{ChainHandle, PaymentState};
+use farthing_chain::{ChainError, ChainHandle, PaymentState};
 use farthing_protocol::{Address, SignedTransfer, TransferAuthorization};
 use serde_json::{Value, json};
 
@@ -226,5 +226,24 @@ async fn a_payment_that_may_expire_before_its_block_is_refused_before_it_costs_g
     let taken = payee.take_payment(soon, 0).await.unwrap();
     assert!(matches!(&taken, PaymentState::Refused(why) if why.contains("expires too soon")), "{taken:?}");
     assert_eq!(world.nonce(&world.payee).await, 0, "nothing was sent");
+    payee.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn payments_take_half_of_the_writers_queue_and_leave_the_rest_to_the_wallets_own_transactions() {
+    let world = World::new().await;
+    let payee = world.payee_chain().await;
+    let domain = payee.token_domain().await.unwrap();
+    let any = signed(&world, &payee, world.payee.address(), 0).await.authorization;
+    world.anvil.rpc("evm_setAutomine", json!([false])).await;
+    let mut takings = tokio::task::JoinSet::new();
+    for nonce in 1..=100 {
+        let payment = TransferAuthorization { nonce: [nonce; 32], ..any }.sign(&domain, &world.payer);
+        let taker = payee.clone();
+        takings.spawn(async move { taker.take_payment(payment, 0).await });
+    }
+    // No block comes, so that nothing else ends.
+    let ended = takings.join_next().await.unwrap().unwrap();
+    assert_eq!(ended, Err(ChainError::Busy { waiting: 32 }));
     payee.shutdown().await;
 }
