@@ -139,7 +139,6 @@ impl Owner {
         key: SaleKey,
         call_id: CallId,
     ) -> Result<DoorAnswer, Refusal> {
-        let request_hash = call.hash().await?;
         let payer = payment.transfer.authorization.from;
         let known = self.0.door.sales.find(&key).map_err(|error| unstored(&error))?;
         let Some(sale) = known else {
@@ -148,8 +147,9 @@ impl Owner {
                 let detail = "this payment has paid an earlier call, whose answer is no longer kept";
                 return Err(Refusal::new(RefusalCode::CallIdConflict, detail));
             }
-            return self.sell_anew(call, payment, (key, call_id, request_hash)).await;
+            return self.sell_anew(call, payment, (key, call_id)).await;
         };
+        let request_hash = call.hash(&sale.header_names).await?;
         let chain_id = self.0.chain.spec().chain_id;
         if (sale.payment, sale.request_hash, sale.chain_id) != (payment.transfer, request_hash, chain_id) {
             let detail = "this payment was sent with another call, or its nonce with another payment";
@@ -160,7 +160,7 @@ impl Owner {
             SaleState::Answered => self.settle(key, sale, None).await,
             // The node ended meanwhile, before anything was paid.
             SaleState::Running if sale.method.is_safe() => {
-                self.sell_anew(call, payment, (key, call_id, request_hash)).await
+                self.sell_anew(call, payment, (key, call_id)).await
             }
             SaleState::Running => {
                 let detail = "the owner's node was interrupted while this call ran, and the call is not paid";
@@ -173,7 +173,7 @@ impl Owner {
         &self,
         call: &DoorCall,
         payment: &ReceivedPayment,
-        (key, call_id, request_hash): (SaleKey, CallId, Hash),
+        (key, call_id): (SaleKey, CallId),
     ) -> Result<DoorAnswer, Refusal> {
         let (service, terms) = self.due(call).await?;
         let TransferAuthorization { from: payer, value, .. } = payment.transfer.authorization;
@@ -187,6 +187,8 @@ impl Owner {
             let detail = "the price has just changed; ask again for the terms";
             return Err(Refusal::new(RefusalCode::PriceChanged, detail));
         }
+        let header_names = call.header_names(&service);
+        let request_hash = call.hash(&header_names).await?;
         let since_block = self.newest_block();
         let pledge = match self.try_on(payment, price).await? {
             Ok(pledge) => pledge,
@@ -206,6 +208,7 @@ impl Owner {
             state: SaleState::Running,
             answer: None,
             paid_by: None,
+            header_names,
         };
         let answer = self.serve_sale(key, sale, paid).await;
         drop(pledge);

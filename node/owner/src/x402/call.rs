@@ -66,16 +66,25 @@ pub struct SoldAnswer {
 }
 
 impl DoorCall {
-    /// Computes the hash of what it asks for: a copy of its payment has to ask for the same.
-    pub(super) async fn hash(&self) -> Result<Hash, Refusal> {
+    /// Computes the hash of what it asks for, with these headers: a copy of its payment has to ask for the same.
+    pub(super) async fn hash(&self, header_names: &[String]) -> Result<Hash, Refusal> {
         let content_type = self.headers.get("content-type");
-        let asked = wire::encode(&(self.service, self.method, &self.path, &self.query, content_type));
+        let named: Vec<_> = header_names.iter().map(|name| (name, self.headers.get(name))).collect();
+        let asked = wire::encode(&(self.service, self.method, &self.path, &self.query, content_type, named));
         let hash = move |body: &[u8]| keccak256(&[b"farthing x402 request\0", &asked, &keccak256(&[body])]);
         if self.body.len() <= HASHED_BYTES_AT_ONCE_MAX {
             return Ok(hash(&self.body));
         }
         let body = self.body.clone();
         aside(move || hash(&body)).await
+    }
+
+    /// Lists the headers that are parameters of its operation, in lower case.
+    pub(super) fn header_names(&self, service: &Registered) -> Vec<String> {
+        let operation = service.known().api().operation_at(self.method.as_str(), &self.path);
+        let parameters = operation.into_iter().flat_map(|operation| &operation.parameters);
+        let of_headers = parameters.filter(|parameter| parameter.place == Place::Header);
+        of_headers.map(|parameter| parameter.name.to_ascii_lowercase()).collect()
     }
 
     /// Builds the call as the network's would be.
@@ -108,5 +117,35 @@ impl DoorCall {
         let bounds = request.check_bounds();
         bounds.map_err(|error| Refusal::new(RefusalCode::TooLarge, error.to_string()))?;
         Ok(request)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(body_bytes: usize) -> DoorCall {
+        DoorCall {
+            service: ServiceId::from_bytes([1; 16]),
+            method: Method::Post,
+            path: "/ok".to_owned(),
+            query: String::new(),
+            headers: BTreeMap::new(),
+            body: vec![0_u8; body_bytes].into(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_copy_asks_for_the_same_only_with_the_same_headers_that_are_parameters() {
+        let asked = |place: &str, trace: &str| {
+            let headers = [("x-place", place), ("traceparent", trace)];
+            let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            DoorCall { headers: headers.into(), ..call(0) }
+        };
+        let names = ["x-place".to_owned()];
+        let first = asked("home", "1").hash(&names).await.unwrap();
+        assert_eq!(asked("home", "2").hash(&names).await.unwrap(), first);
+        assert_ne!(asked("away", "1").hash(&names).await.unwrap(), first);
+        assert_ne!(call(0).hash(&names).await.unwrap(), first);
     }
 }

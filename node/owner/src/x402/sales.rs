@@ -90,6 +90,10 @@ pub(super) struct Sale {
     /// The transaction that paid it.
     #[n(11)]
     pub(super) paid_by: Option<ByteArray<32>>,
+    /// The headers that its hash covers, because they were parameters of its operation.
+    #[n(12)]
+    #[cbor(default)]
+    pub(super) header_names: Vec<String>,
 }
 
 /// An answer without its body.
@@ -265,6 +269,7 @@ mod tests {
                 upstream_us: 1_000,
             }),
             paid_by: None,
+            header_names: vec!["x-place".to_owned()],
         }
     }
 
