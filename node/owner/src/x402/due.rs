@@ -60,7 +60,7 @@ impl Owner {
     }
 
     /// Checks that this wallet can take payments now, and that taking this one is worth its gas.
-    fn check_worth(&self, price: Usdc) -> Result<(), Refusal> {
+    pub(super) fn check_worth(&self, price: Usdc) -> Result<(), Refusal> {
         let chain = &self.0.chain;
         if price.is_zero() {
             let detail = "this operation costs nothing, and this address sells for payments alone";

@@ -28,8 +28,16 @@ impl Owner {
         body: Option<Bytes>,
     ) -> Result<DoorAnswer, Refusal> {
         let payer = sale.payment.authorization.from;
-        let taking = self.0.chain.take_payment(sale.payment, sale.since_block);
-        let reason = match tokio::time::timeout(SETTLED_WITHIN, taking).await {
+        let taking = async {
+            let (chain, payment) = (&self.0.chain, sale.payment);
+            if self.check_worth(sale.price).is_ok() {
+                return chain.take_payment(payment, sale.since_block).await;
+            }
+            // Gas has become too dear for its price since it was served, and a copy tries again; but somebody may have brought it.
+            chain.payment_state(&payment.authorization, sale.since_block).await
+        };
+        let taken = tokio::time::timeout(SETTLED_WITHIN, taking).await;
+        let reason = match taken {
             Ok(Ok(PaymentState::Paid(transaction))) => {
                 let is_copy = body.is_none();
                 let sale = self.book_sale(key, sale, transaction.0).await?;
