@@ -37,6 +37,7 @@ use tokio::sync::Semaphore;
 
 pub use self::call::{DoorAnswer, DoorCall, SoldAnswer};
 use self::{
+    call::CallRoom,
     offers::Offers,
     pledges::{Pledge, Pledges},
     sales::{AnswerHead, Sale, SaleKey, SaleState, Sales},
@@ -59,6 +60,7 @@ const BODY_BYTES_MAX: usize = limits::RESPONSE_BODY_BYTES_DEFAULT;
 #[derive(Debug)]
 pub struct Door {
     sales: Sales,
+    room: CallRoom,
     /// One request of a payment works at a time.
     turns: KeyedMutex<SaleKey>,
     offers: Offers,
@@ -75,6 +77,7 @@ impl Door {
     pub fn restore(ledger: Ledger) -> Result<Self, LedgerError> {
         Ok(Self {
             sales: Sales::restore(ledger)?,
+            room: CallRoom::default(),
             turns: KeyedMutex::default(),
             offers: Offers::default(),
             pledges: Arc::default(),
@@ -113,8 +116,16 @@ impl Owner {
             return due
                 .map_or_else(DoorAnswer::Refused, |(_, terms)| DoorAnswer::Due { terms, invalid: None });
         };
+        let room = match self.0.door.room.take(&call) {
+            Ok(room) => room,
+            Err(refusal) => return DoorAnswer::Refused(refusal),
+        };
         let owner = self.clone();
-        let sold = self.0.tasks.spawn(async move { owner.sell_for(&call, &payment).await });
+        let sold = self.0.tasks.spawn(async move {
+            let answer = owner.sell_for(&call, &payment).await;
+            drop((call, room));
+            answer
+        });
         sold.await.unwrap_or_else(|_| DoorAnswer::Refused(failed()))
     }
 
@@ -157,7 +168,10 @@ impl Owner {
         }
         match sale.state {
             SaleState::Settled | SaleState::Free => self.told(&key, sale, (None, true)),
-            SaleState::Answered => self.settle(key, sale, None).await,
+            SaleState::Answered => {
+                self.begin_settlement(&sale)?;
+                self.settle(key, sale, None).await
+            }
             // The node ended meanwhile, before anything was paid.
             SaleState::Running if sale.method.is_safe() => {
                 self.sell_anew(call, payment, (key, call_id)).await
@@ -192,7 +206,11 @@ impl Owner {
         let since_block = self.newest_block();
         let pledge = match self.try_on(payment, price).await? {
             Ok(pledge) => pledge,
-            Err(invalid) => return Ok(DoorAnswer::Due { terms, invalid: Some(invalid) }),
+            Err(invalid) => {
+                // The chain was asked for nothing.
+                self.0.load.count_end(payer, Some((call.service, plan.operation.as_str())), false);
+                return Ok(DoorAnswer::Due { terms, invalid: Some(invalid) });
+            }
         };
         let paid = self.enter(payer, service, (&request, &call.body), plan).await?;
         let sale = Sale {
@@ -327,8 +345,8 @@ impl Owner {
         (request, body): (&CallRequest, &Bytes),
         plan: CallPlan,
     ) -> Result<PaidCall, Refusal> {
-        if !self.0.door.sales.has_room() {
-            let detail = "the owner keeps as many answers as it has room for";
+        if !self.0.door.sales.has_room(payer) {
+            let detail = "the owner keeps as many answers in all, or unpaid ones of this payer, as it may";
             return Err(Refusal::new(RefusalCode::Busy, detail).retry_after_ms(60_000));
         }
         let load = &self.0.load;

@@ -1,6 +1,6 @@
 //! Requests at the door, and their answers.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
 use farthing_bridge::description::Place;
@@ -11,6 +11,7 @@ use farthing_protocol::{
     keccak256, limits, wire,
 };
 use farthing_x402::{InvalidPayment, Terms};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{
     admit::{aside, misfit},
@@ -21,6 +22,36 @@ use crate::{
 const HASHED_BYTES_AT_ONCE_MAX: usize = 16 * 1024;
 /// The headers that say what a client sends and can read. Answers are neither packed nor conditional here.
 const PASSED_ON: [&str; 3] = ["accept", "accept-language", "content-type"];
+
+/// Memory of the requests that bring payments. Their work goes on when their clients have hung up, and from then on the port counts
+/// them no more.
+const REQUESTS_KIB_MAX: usize = 64 * 1024;
+/// The part of it that any request takes beside its body: its head, and the work on it.
+const REQUEST_KIB: usize = 32;
+
+/// The room for requests that bring payments.
+#[derive(Debug)]
+pub(super) struct CallRoom(Arc<Semaphore>);
+
+impl Default for CallRoom {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(REQUESTS_KIB_MAX)))
+    }
+}
+
+impl CallRoom {
+    /// Takes the room of one request, until dropped.
+    ///
+    /// # Errors
+    /// A `Busy` refusal when there is too little.
+    pub(super) fn take(&self, call: &DoorCall) -> Result<OwnedSemaphorePermit, Refusal> {
+        let kib = u32::try_from(REQUEST_KIB + call.body.len().div_ceil(1024)).unwrap_or(u32::MAX);
+        Arc::clone(&self.0).try_acquire_many_owned(kib).map_err(|_| {
+            let detail = "the owner's node works on as many requests as it has room for";
+            Refusal::new(RefusalCode::Busy, detail).retry_after_ms(1_000)
+        })
+    }
+}
 
 /// A request at the door.
 #[derive(Clone, Debug)]
@@ -147,5 +178,16 @@ mod tests {
         assert_eq!(asked("home", "2").hash(&names).await.unwrap(), first);
         assert_ne!(asked("away", "1").hash(&names).await.unwrap(), first);
         assert_ne!(call(0).hash(&names).await.unwrap(), first);
+    }
+
+    #[test]
+    fn requests_whose_clients_may_have_hung_up_hold_so_much_memory_and_no_more() {
+        for (body_bytes, most) in [(0, 2_048), (4 * 1024 * 1024, 15)] {
+            let (room, call) = (CallRoom::default(), call(body_bytes));
+            let mut taken: Vec<_> = (0..most).map(|_| room.take(&call).unwrap()).collect();
+            assert_eq!(room.take(&call).unwrap_err().code, RefusalCode::Busy, "{body_bytes} bytes");
+            taken.pop();
+            assert!(room.take(&call).is_ok(), "the end of one makes room");
+        }
     }
 }

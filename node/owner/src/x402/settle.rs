@@ -93,11 +93,27 @@ impl Owner {
         Ok(sale)
     }
 
+    /// Lets a payment be tried again, within what its payer may ask for nothing: one that fails takes a turn of this wallet's
+    /// writer, and its payer can repeat it for ever.
+    ///
+    /// # Errors
+    /// A `RateLimited` refusal naming when to come back.
+    pub(super) fn begin_settlement(&self, sale: &Sale) -> Result<(), Refusal> {
+        let operation = self.operation_of(sale);
+        let operation = operation.as_deref().map(|operation| (sale.service, operation));
+        self.0.load.begin_uncharged(sale.payment.authorization.from, operation)
+    }
+
     fn count_sale(&self, sale: &Sale, is_charged: bool) {
-        let service = self.0.registry.get(sale.service);
-        let operation = service.and_then(|service| service.known().operation_at(sale.method, &sale.path));
+        let operation = self.operation_of(sale);
         let operation = operation.as_deref().map(|operation| (sale.service, operation));
         self.0.load.count_end(sale.payment.authorization.from, operation, is_charged);
+    }
+
+    /// The operation of a sale; `None` if its service is not here any more.
+    fn operation_of(&self, sale: &Sale) -> Option<String> {
+        let service = self.0.registry.get(sale.service)?;
+        service.known().operation_at(sale.method, &sale.path)
     }
 
     /// Ends now and then what no client comes back for: a payment that was taken after its client left is recorded, and what
