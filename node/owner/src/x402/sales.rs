@@ -132,12 +132,14 @@ impl AnswerHead {
 impl Sale {
     /// The second until which it is kept, as of `now_secs`.
     fn until_secs(&self, now_secs: u64) -> u64 {
+        let expired = self.payment.authorization.valid_before_secs.saturating_add(AFTER_EXPIRY_SECS);
+        let open = expired.min(self.time_secs.saturating_add(OPEN_SECS_MAX));
+        let ended = now_secs.saturating_add(KEPT_SECS);
         match self.state {
-            SaleState::Settled | SaleState::Free => now_secs.saturating_add(KEPT_SECS),
-            SaleState::Running | SaleState::Answered => {
-                let expired = self.payment.authorization.valid_before_secs.saturating_add(AFTER_EXPIRY_SECS);
-                expired.min(self.time_secs.saturating_add(OPEN_SECS_MAX))
-            }
+            SaleState::Settled => ended,
+            // Its payment would have it run again.
+            SaleState::Free => ended.max(open),
+            SaleState::Running | SaleState::Answered => open,
         }
     }
 
@@ -335,12 +337,12 @@ mod tests {
     }
 
     #[test]
-    fn an_open_sale_waits_as_long_as_its_payment_can_be_taken_and_an_ended_one_for_ten_minutes() {
+    fn a_sale_waits_as_long_as_its_payment_can_be_taken_and_a_settled_one_for_ten_minutes() {
         let until = |sale: &Sale| sale.until_secs(NOW_SECS + 60) - NOW_SECS;
         assert_eq!(until(&sale(SaleState::Answered)), 300 + 600);
         assert_eq!(until(&sale(SaleState::Running)), 300 + 600);
         assert_eq!(until(&sale(SaleState::Settled)), 60 + 600);
-        assert_eq!(until(&sale(SaleState::Free)), 60 + 600);
+        assert_eq!(until(&sale(SaleState::Free)), 300 + 600, "or it would have its effect again");
         let mut for_ever = sale(SaleState::Answered);
         for_ever.payment.authorization.valid_before_secs = u64::MAX;
         assert_eq!(until(&for_ever), 24 * 3_600);
