@@ -398,6 +398,10 @@ fn unstored(error: &LedgerError) -> Refusal {
 }
 
 fn away(error: &ChainError) -> Refusal {
+    if matches!(error, ChainError::Busy { .. }) {
+        let detail = "as many payments as the owner takes at once wait for their blocks";
+        return Refusal::new(RefusalCode::Busy, detail).retry_after_ms(5_000);
+    }
     tracing::warn!(%error, "the chain cannot be asked about a payment");
     Refusal::new(RefusalCode::ChainStale, "the owner's node cannot reach the chain").retry_after_ms(5_000)
 }

@@ -66,8 +66,10 @@ impl ChainHandle {
     /// Tries a payment without sending anything. Returns the reason that the token would not pay; `None` if it would.
     ///
     /// # Errors
-    /// See [`ChainError`]; an endpoint that does not answer says nothing of the payment.
+    /// See [`ChainError`]; an endpoint that does not answer says nothing of the payment. [`ChainError::Busy`] when too many wait to
+    /// be taken.
     pub async fn payment_refusal(&self, payment: &SignedTransfer) -> Result<Option<String>, ChainError> {
+        self.require_room_for_payments()?;
         let reader = &self.0.reader;
         let code = reader.code(payment.authorization.from).await.map_err(|error| self.unread(error))?;
         if !code.is_empty() {

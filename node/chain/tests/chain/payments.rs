@@ -245,5 +245,8 @@ async fn payments_take_half_of_the_writers_queue_and_leave_the_rest_to_the_walle
     // No block comes, so that nothing else ends.
     let ended = takings.join_next().await.unwrap().unwrap();
     assert_eq!(ended, Err(ChainError::Busy { waiting: 32 }));
+    // Nobody is to work for a payment that waits behind so many.
+    let further = any.sign(&domain, &world.payer);
+    assert_eq!(payee.payment_refusal(&further).await, Err(ChainError::Busy { waiting: 32 }));
     payee.shutdown().await;
 }

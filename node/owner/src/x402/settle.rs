@@ -44,7 +44,6 @@ impl Owner {
                 return self.told(&key, sale, (body, is_copy));
             }
             Ok(Ok(PaymentState::Refused(reason))) => {
-                self.count_sale(&sale, false);
                 tracing::info!(%payer, reason, "a payment is refused by the chain, and its answer withheld");
                 Some(reason)
             }
@@ -54,6 +53,8 @@ impl Owner {
                 None
             }
         };
+        // Until it is paid: then the count begins anew.
+        self.count_sale(&sale, false);
         Ok(DoorAnswer::Unpaid { payer, reason })
     }
 
