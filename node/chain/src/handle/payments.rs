@@ -29,6 +29,9 @@ use crate::{
 /// Queries for the events of one payment. Each is as wide as an endpoint takes, so that they reach back weeks.
 const QUERIES_MAX: usize = 200;
 
+/// The longest name and version of a token: both go out with each offer, and an endpoint can say what it likes.
+const TOKEN_TEXT_BYTES_MAX: usize = 64;
+
 /// The state of a payment on the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PaymentState {
@@ -60,6 +63,10 @@ impl ChainHandle {
         let (reader, spec) = (&self.0.reader, self.spec());
         let domain = verify::token(reader).await.map_err(|unfit| unfit.told(&spec.name))?;
         let (name, version) = (domain.name().to_owned(), domain.version().to_owned());
+        if name.len().max(version.len()) > TOKEN_TEXT_BYTES_MAX {
+            let reason = "the token's name or version is longer than any that USDC has".to_owned();
+            return Err(ChainError::Refused { chain: spec.name.clone(), reason });
+        }
         Ok(TokenDomain { name, version, chain_id: spec.chain_id, token: spec.token })
     }
 

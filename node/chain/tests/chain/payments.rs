@@ -250,3 +250,18 @@ async fn payments_take_half_of_the_writers_queue_and_leave_the_rest_to_the_walle
     assert_eq!(payee.payment_refusal(&further).await, Err(ChainError::Busy { waiting: 32 }));
     payee.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_with_a_long_name_is_offered_to_nobody() {
+    let world = World::new().await;
+    let deployer = deployer(&world.anvil, 0).await;
+    let mut spec = world.spec();
+    spec.token = deployer.test_usdc(&"x".repeat(65), deployer.address()).await.unwrap();
+    let payee = world.payee_at(spec).await;
+    let told = payee.token_domain().await;
+    assert!(
+        matches!(&told, Err(ChainError::Refused { reason, .. }) if reason.contains("longer")),
+        "{told:?}"
+    );
+    payee.shutdown().await;
+}
