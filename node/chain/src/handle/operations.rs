@@ -346,7 +346,8 @@ impl ChainHandle {
     /// Checks that the writer's queue has room for a payment. Strangers ask for these: half of the queue is for this wallet's own
     /// transactions.
     pub(super) fn require_room_for_payments(&self) -> Result<(), ChainError> {
-        if self.0.writer.capacity() > REQUESTS_MAX / 2 {
+        let queue = &self.0.writer;
+        if queue.capacity() > REQUESTS_MAX / 2 {
             return Ok(());
         }
         Err(ChainError::Busy { waiting: REQUESTS_MAX / 2 })
