@@ -17,6 +17,8 @@ use crate::Owner;
 
 /// A client waits no longer for a block. The payment goes on, and a copy of the request finds its end.
 const SETTLED_WITHIN: Duration = Duration::from_secs(60);
+/// What was served for is taken as long as it pays its gas.
+const GAS_FACTOR_LEFT: u64 = 1;
 const TENDED_EVERY: Duration = Duration::from_secs(60);
 
 impl Owner {
@@ -30,7 +32,7 @@ impl Owner {
         let payer = sale.payment.authorization.from;
         let taking = async {
             let (chain, payment) = (&self.0.chain, sale.payment);
-            if self.check_worth(sale.price).is_ok() {
+            if self.check_worth(sale.price, GAS_FACTOR_LEFT).is_ok() {
                 return chain.take_payment(payment, sale.since_block).await;
             }
             // Gas has become too dear for its price since it was served, and a copy tries again; but somebody may have brought it.
