@@ -143,6 +143,11 @@ pub(crate) fn compact(signature: &Signature) -> (B256, B256) {
     (r.into(), vs.into())
 }
 
+/// The reason that no payment of an address with code is taken. The token asks this code and not the key, and the code can tell a
+/// trial from a block: it could have each transaction fail, at the cost of who sends it.
+pub(crate) const PAYER_HAS_CODE: &str =
+    "the paying address has code (a smart wallet or EIP-7702), which may refuse later what it allows now";
+
 /// The transaction that takes a payment.
 pub(crate) fn transfer_call(payment: &SignedTransfer) -> Eip3009::transferWithAuthorizationCall {
     let SignedTransfer { authorization, signature } = payment;

@@ -243,7 +243,9 @@ impl PaymentReader {
         let mut response = (status, answer.body).into_response();
         for (name, value) in &answer.headers {
             let is_read = match name.as_str() {
-                "content-length" | "content-encoding" => false,
+                // Words on payments are this node's: a service's own would ask for another, or lie about this one.
+                "payment-required" | "payment-response" | "x-payment-response" | "content-length"
+                | "content-encoding" => false,
                 "location" => matches!(status, StatusCode::CREATED | StatusCode::ACCEPTED),
                 name => !answer_header_is_forbidden(name),
             };
@@ -321,6 +323,8 @@ fn insert(response: &mut Response, name: HeaderName, value: &str) {
 
 #[cfg(test)]
 mod tests {
+    use farthing_protocol::CallId;
+
     use super::*;
 
     #[test]
@@ -346,6 +350,24 @@ mod tests {
         for name in ["payment-signature", "x-payment"] {
             assert_eq!(with(name, "{}"), Err(Malformed::NotBase64), "{name}");
         }
+    }
+
+    #[test]
+    fn a_service_says_nothing_of_payments_in_its_headers() {
+        let names = ["payment-required", "payment-response", "x-payment-response", "etag"];
+        let answer = SoldAnswer {
+            call_id: CallId::from_idempotency_key("any"),
+            payer: Address::ZERO,
+            price: Usdc::ZERO,
+            status: 402,
+            headers: names.map(|name| (name.to_owned(), "1".to_owned())).into(),
+            body: Bytes::new(),
+            paid_by: None,
+            is_copy: false,
+        };
+        let told = PaymentReader { version: Version::Two, chain_id: 8_453 }.answer(answer);
+        let there: Vec<_> = names.into_iter().filter(|name| told.headers().contains_key(*name)).collect();
+        assert_eq!(there, ["etag"]);
     }
 
     #[test]

@@ -37,6 +37,7 @@ use tokio::{sync::Semaphore, time::Instant};
 
 pub use self::call::{DoorAnswer, DoorCall, SoldAnswer};
 use self::{
+    call::CallRoom,
     offers::Offers,
     pledges::{Pledge, Pledges},
     sales::{AnswerHead, Sale, SaleKey, SaleState, Sales},
@@ -59,6 +60,7 @@ const BODY_BYTES_MAX: usize = limits::RESPONSE_BODY_BYTES_DEFAULT;
 #[derive(Debug)]
 pub struct Door {
     sales: Sales,
+    room: CallRoom,
     /// One request of a payment works at a time.
     turns: KeyedMutex<SaleKey>,
     offers: Offers,
@@ -75,6 +77,7 @@ impl Door {
     pub fn restore(ledger: Ledger) -> Result<Self, LedgerError> {
         Ok(Self {
             sales: Sales::restore(ledger)?,
+            room: CallRoom::default(),
             turns: KeyedMutex::default(),
             offers: Offers::default(),
             pledges: Arc::default(),
@@ -113,8 +116,16 @@ impl Owner {
             return due
                 .map_or_else(DoorAnswer::Refused, |(_, terms)| DoorAnswer::Due { terms, invalid: None });
         };
+        let room = match self.0.door.room.take(&call) {
+            Ok(room) => room,
+            Err(refusal) => return DoorAnswer::Refused(refusal),
+        };
         let owner = self.clone();
-        let sold = self.0.tasks.spawn(async move { owner.sell_for(&call, &payment).await });
+        let sold = self.0.tasks.spawn(async move {
+            let answer = owner.sell_for(&call, &payment).await;
+            drop((call, room));
+            answer
+        });
         sold.await.unwrap_or_else(|_| DoorAnswer::Refused(failed()))
     }
 
@@ -139,7 +150,6 @@ impl Owner {
         key: SaleKey,
         call_id: CallId,
     ) -> Result<DoorAnswer, Refusal> {
-        let request_hash = call.hash().await?;
         let payer = payment.transfer.authorization.from;
         let known = self.0.door.sales.find(&key).map_err(|error| unstored(&error))?;
         let Some(sale) = known else {
@@ -148,8 +158,9 @@ impl Owner {
                 let detail = "this payment has paid an earlier call, whose answer is no longer kept";
                 return Err(Refusal::new(RefusalCode::CallIdConflict, detail));
             }
-            return self.sell_anew(call, payment, (key, call_id, request_hash)).await;
+            return self.sell_anew(call, payment, (key, call_id)).await;
         };
+        let request_hash = call.hash(&sale.header_names).await?;
         let chain_id = self.0.chain.spec().chain_id;
         if (sale.payment, sale.request_hash, sale.chain_id) != (payment.transfer, request_hash, chain_id) {
             let detail = "this payment was sent with another call, or its nonce with another payment";
@@ -157,10 +168,13 @@ impl Owner {
         }
         match sale.state {
             SaleState::Settled | SaleState::Free => self.told(&key, sale, (None, true)),
-            SaleState::Answered => self.settle(key, sale, None).await,
+            SaleState::Answered => {
+                self.begin_settlement(&sale)?;
+                self.settle(key, sale, None).await
+            }
             // The node ended meanwhile, before anything was paid.
             SaleState::Running if sale.method.is_safe() => {
-                self.sell_anew(call, payment, (key, call_id, request_hash)).await
+                self.sell_anew(call, payment, (key, call_id)).await
             }
             SaleState::Running => {
                 let detail = "the owner's node was interrupted while this call ran, and the call is not paid";
@@ -173,7 +187,7 @@ impl Owner {
         &self,
         call: &DoorCall,
         payment: &ReceivedPayment,
-        (key, call_id, request_hash): (SaleKey, CallId, Hash),
+        (key, call_id): (SaleKey, CallId),
     ) -> Result<DoorAnswer, Refusal> {
         let (service, terms) = self.due(call).await?;
         let TransferAuthorization { from: payer, value, .. } = payment.transfer.authorization;
@@ -187,10 +201,16 @@ impl Owner {
             let detail = "the price has just changed; ask again for the terms";
             return Err(Refusal::new(RefusalCode::PriceChanged, detail));
         }
+        let header_names = call.header_names(&service);
+        let request_hash = call.hash(&header_names).await?;
         let since_block = self.newest_block();
         let pledge = match self.try_on(payment, price).await? {
             Ok(pledge) => pledge,
-            Err(invalid) => return Ok(DoorAnswer::Due { terms, invalid: Some(invalid) }),
+            Err(invalid) => {
+                // The chain was asked for nothing.
+                self.0.load.count_end(payer, Some((call.service, plan.operation.as_str())), false);
+                return Ok(DoorAnswer::Due { terms, invalid: Some(invalid) });
+            }
         };
         let paid = self.enter(payer, service, (&request, &call.body), plan).await?;
         let sale = Sale {
@@ -206,6 +226,7 @@ impl Owner {
             state: SaleState::Running,
             answer: None,
             paid_by: None,
+            header_names,
         };
         let answer = self.serve_sale(key, sale, paid).await;
         drop(pledge);
@@ -324,8 +345,8 @@ impl Owner {
         (request, body): (&CallRequest, &Bytes),
         plan: CallPlan,
     ) -> Result<PaidCall, Refusal> {
-        if !self.0.door.sales.has_room() {
-            let detail = "the owner keeps as many answers as it has room for";
+        if !self.0.door.sales.has_room(payer) {
+            let detail = "the owner keeps as many answers in all, or unpaid ones of this payer, as it may";
             return Err(Refusal::new(RefusalCode::Busy, detail).retry_after_ms(60_000));
         }
         let load = &self.0.load;
@@ -377,6 +398,10 @@ fn unstored(error: &LedgerError) -> Refusal {
 }
 
 fn away(error: &ChainError) -> Refusal {
+    if matches!(error, ChainError::Busy { .. }) {
+        let detail = "as many payments as the owner takes at once wait for their blocks";
+        return Refusal::new(RefusalCode::Busy, detail).retry_after_ms(5_000);
+    }
     tracing::warn!(%error, "the chain cannot be asked about a payment");
     Refusal::new(RefusalCode::ChainStale, "the owner's node cannot reach the chain").retry_after_ms(5_000)
 }

@@ -8,8 +8,9 @@ use super::{EXACT, Version, terms::Terms};
 
 /// A payment with everything that clients put around it has less than 3 KiB.
 pub const PAYMENT_BYTES_MAX: usize = 8 * 1024;
-/// The least time that an authorization has to be valid for, as in the official servers.
-const VALID_SECS_MIN: u64 = 6;
+/// The least time that an authorization has to be valid for: 6 seconds as in the official servers, and 30 in which its transaction
+/// can be sent.
+const VALID_SECS_MIN: u64 = 36;
 
 /// A payment as its payer sent it. Nothing of it is checked yet but its form.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +47,7 @@ pub enum InvalidPayment {
     Payee,
     #[error("the payment is {paid} USDC, and the price is {price} USDC")]
     Amount { paid: Usdc, price: Usdc },
-    #[error("the payment expires too soon: sign it for at least 6 more seconds")]
+    #[error("the payment expires too soon: sign it for at least {VALID_SECS_MIN} more seconds")]
     Expired,
     #[error("the payment is not valid yet")]
     NotYet,

@@ -131,6 +131,36 @@ async fn a_payer_that_empties_its_wallet_meanwhile_gets_no_answer_until_it_has_p
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_payment_that_is_not_worth_its_gas_any_more_is_taken_once_gas_is_cheap_again() -> Result<()> {
+    let (mut gate, shop) = (Gate::start().await?, Shop::open().await?);
+    let held = shop.publish(&gate.url(), "/held").await?;
+    let payment = shop.payment(1);
+    let work = async {
+        gate.asked().await?;
+        shop.base_fee("0x3b9aca00").await?;
+        eventually("the node offers nothing at this price of gas", async || {
+            Ok(shop.ask(Method::GET, "/ok", &[]).await?.status == StatusCode::NOT_FOUND)
+        })
+        .await?;
+        gate.open();
+        anyhow::Ok(())
+    };
+    let (answer, worked) = tokio::join!(shop.pay_for(&held, "/held", &payment), work);
+    worked?;
+    let answer = answer?;
+    ensure!(answer.status == StatusCode::SERVICE_UNAVAILABLE, "{answer:?}");
+    assert_eq!(told(&answer, "payment-response")["errorReason"], "settlement_pending");
+    assert_eq!((shop.transactions().await?, shop.earned().await?), (0, Usdc::ZERO));
+
+    shop.base_fee("0x0").await?;
+    shop.until_open().await?;
+    let answer = shop.pay_for(&held, "/held", &payment).await?;
+    ensure!(answer.status == StatusCode::OK, "{answer:?}");
+    assert_eq!(gate.count(), 1);
+    shop.check(1).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_failed_call_costs_nothing_and_its_payment_still_buys() -> Result<()> {
     let shop = Shop::open().await?;
     shop.upstream.fail(true);

@@ -3,6 +3,7 @@
 use anyhow::{Result, ensure};
 use farthing_protocol::{Address, SecretKey, TransferAuthorization, Usdc};
 use farthing_testnet::rpc;
+use farthing_tests::{upstream::Gate, wait::eventually};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
@@ -90,5 +91,45 @@ async fn a_request_for_nothing_that_is_offered_is_refused_without_terms() -> Res
         "{allowed}"
     );
     assert_eq!(shop.upstream.hits(), 0);
+    shop.check(0).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_that_keeps_failing_is_tried_no_more_often_than_uncharged_calls_are_served() -> Result<()> {
+    let (mut gate, shop) = (Gate::start().await?, Shop::open().await?);
+    let held = shop.publish(&gate.url(), "/held").await?;
+    let payment = shop.payment(1);
+    let work = async {
+        gate.asked().await?;
+        shop.empty_the_payer().await?;
+        gate.open();
+        anyhow::Ok(())
+    };
+    let (answer, worked) = tokio::join!(shop.pay_for(&held, "/held", &payment), work);
+    worked?;
+    assert_eq!(answer?.status, StatusCode::PAYMENT_REQUIRED);
+    eventually("a copy is told to come back", async || {
+        let copies = (0..40).map(|_| shop.pay_for(&held, "/held", &payment));
+        let answers = futures::future::try_join_all(copies).await?;
+        Ok(answers.iter().any(|answer| answer.status == StatusCode::TOO_MANY_REQUESTS))
+    })
+    .await?;
+    assert_eq!((gate.count(), shop.transactions().await?), (1, 0));
+    shop.check(0).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payer_without_money_has_the_chain_asked_no_more_often_than_uncharged_calls_are_served()
+-> Result<()> {
+    let (shop, poor) = (Shop::open().await?, SecretKey::from_bytes(&[2; 32])?);
+    let authorization = TransferAuthorization { from: poor.address(), ..shop.authorization(1) };
+    let payment = authorization.sign(&shop.domain(), &poor);
+    eventually("a copy is told to come back", async || {
+        let copies = (0..40).map(|_| shop.pay(Method::GET, "/ok", &payment));
+        let answers = futures::future::try_join_all(copies).await?;
+        Ok(answers.iter().any(|answer| answer.status == StatusCode::TOO_MANY_REQUESTS))
+    })
+    .await?;
+    assert_eq!((shop.upstream.hits(), shop.transactions().await?), (0, 0));
     shop.check(0).await
 }

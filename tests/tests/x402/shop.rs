@@ -49,8 +49,7 @@ impl Shop {
         let deployer = Deployer::connect(&anvil.url(), CHAIN_ID, dev_account(0)?).await?;
         deployer.pay_channels().await?;
         let token = token_in_its_place(&anvil.url(), &deployer).await?;
-        rpc::call(&anvil.url(), "anvil_setNextBlockBaseFeePerGas", json!(["0x0"])).await?;
-        rpc::call(&anvil.url(), "evm_mine", json!([])).await?;
+        base_fee(&anvil.url(), "0x0").await?;
 
         let chain = [
             ("chain.preset", "base-sepolia".to_owned()),
@@ -81,6 +80,11 @@ impl Shop {
             Ok(self.ask(Method::GET, "/ok", &[]).await?.status == StatusCode::PAYMENT_REQUIRED)
         })
         .await
+    }
+
+    /// Has the chain ask so much for gas.
+    pub async fn base_fee(&self, wei: &str) -> Result<()> {
+        base_fee(&self.anvil.url(), wei).await
     }
 
     /// Starts the node again, with a place at which it dies or none, and waits until it offers its service.
@@ -202,6 +206,13 @@ impl Shop {
         ensure!(audit.violations.is_empty(), "{:?}", audit.violations);
         Ok(())
     }
+}
+
+/// Mines a block with this base fee.
+async fn base_fee(url: &str, wei: &str) -> Result<()> {
+    rpc::call(url, "anvil_setNextBlockBaseFeePerGas", json!([wei])).await?;
+    rpc::call(url, "evm_mine", json!([])).await?;
+    Ok(())
 }
 
 /// A payment as a client of version 2 writes it.

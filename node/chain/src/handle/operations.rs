@@ -332,12 +332,25 @@ impl ChainHandle {
             Err(ChainError::ContractMissing { .. }) if !needs_contract => {}
             usable => usable?,
         }
+        if matches!(intent, Intent::TakePayment { .. }) {
+            self.require_room_for_payments()?;
+        }
         let (done, told) = oneshot::channel();
         self.0.writer.try_send(Request { intent, done, forms }).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => ChainError::Busy { waiting: REQUESTS_MAX },
             mpsc::error::TrySendError::Closed(_) => ChainError::Stopped,
         })?;
         told.await.map_err(|_| ChainError::Stopped)?
+    }
+
+    /// Checks that the writer's queue has room for a payment. Strangers ask for these: half of the queue is for this wallet's own
+    /// transactions.
+    pub(super) fn require_room_for_payments(&self) -> Result<(), ChainError> {
+        let queue = &self.0.writer;
+        if queue.capacity() > REQUESTS_MAX / 2 {
+            return Ok(());
+        }
+        Err(ChainError::Busy { waiting: REQUESTS_MAX / 2 })
     }
 
     /// Waits for the first answer of the chain, and refuses at once when there is no using it.

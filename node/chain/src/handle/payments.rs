@@ -15,7 +15,7 @@ use super::{ChainHandle, operations::require};
 use crate::{
     contracts::{
         Eip3009::{AuthorizationCanceled, AuthorizationUsed, Transfer},
-        to_eth, transfer_call,
+        PAYER_HAS_CODE, to_eth, transfer_call,
     },
     error::ChainError,
     intent::Intent,
@@ -28,6 +28,9 @@ use crate::{
 
 /// Queries for the events of one payment. Each is as wide as an endpoint takes, so that they reach back weeks.
 const QUERIES_MAX: usize = 200;
+
+/// The longest name and version of a token: both go out with each offer, and an endpoint can say what it likes.
+const TOKEN_TEXT_BYTES_MAX: usize = 64;
 
 /// The state of a payment on the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,16 +63,27 @@ impl ChainHandle {
         let (reader, spec) = (&self.0.reader, self.spec());
         let domain = verify::token(reader).await.map_err(|unfit| unfit.told(&spec.name))?;
         let (name, version) = (domain.name().to_owned(), domain.version().to_owned());
+        if name.len().max(version.len()) > TOKEN_TEXT_BYTES_MAX {
+            let reason = "the token's name or version is longer than any that USDC has".to_owned();
+            return Err(ChainError::Refused { chain: spec.name.clone(), reason });
+        }
         Ok(TokenDomain { name, version, chain_id: spec.chain_id, token: spec.token })
     }
 
     /// Tries a payment without sending anything. Returns the reason that the token would not pay; `None` if it would.
     ///
     /// # Errors
-    /// See [`ChainError`]; an endpoint that does not answer says nothing of the payment.
+    /// See [`ChainError`]; an endpoint that does not answer says nothing of the payment. [`ChainError::Busy`] when too many wait to
+    /// be taken.
     pub async fn payment_refusal(&self, payment: &SignedTransfer) -> Result<Option<String>, ChainError> {
+        self.require_room_for_payments()?;
+        let reader = &self.0.reader;
+        let code = reader.code(payment.authorization.from).await.map_err(|error| self.unread(error))?;
+        if !code.is_empty() {
+            return Ok(Some(PAYER_HAS_CODE.to_owned()));
+        }
         let call = transfer_call(payment);
-        match self.0.reader.call(self.0.wallet, self.spec().token, &call, At::Latest).await {
+        match reader.call(self.0.wallet, self.spec().token, &call, At::Latest).await {
             Ok(_) => Ok(None),
             Err(RpcError::Refused(refusal)) if refusal.is_revert() => Ok(Some(refusal.reason())),
             Err(error) => Err(self.unread(error)),

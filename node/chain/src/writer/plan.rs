@@ -5,13 +5,15 @@ use alloy::{
     sol_types::SolCall as _,
 };
 use farthing_os::clock;
-use farthing_protocol::{ChannelConfig, ChannelId, Hash, Usdc, keccak256};
+use farthing_protocol::{
+    ChannelConfig, ChannelId, Hash, SignedTransfer, TransferAuthorization, Usdc, keccak256,
+};
 
 use super::{Writer, bisect::bisect};
 use crate::{
     contracts::{
-        CREATE2_PROXY, Claim, PayChannels, TestUsdc, compact, pay_channels_deployment, to_channel,
-        to_consent, to_eth, transfer_call,
+        CREATE2_PROXY, Claim, PAYER_HAS_CODE, PayChannels, TestUsdc, compact, pay_channels_deployment,
+        to_channel, to_consent, to_eth, transfer_call,
     },
     error::ChainError,
     intent::{ClaimRow, DepositTerms, Intent},
@@ -42,6 +44,9 @@ pub(super) struct Body {
 /// The time for which an authorization to deposit can be used, by whoever has seen it: it outlives a long wait for a
 /// dear chain, and dies before anyone forgets it.
 pub const AUTHORIZATION_SECS: u64 = 24 * 3600;
+
+/// The time that an authorization has to be valid for when its transaction is sent: two blocks of Ethereum.
+const PAYMENT_SECS_MIN: u64 = 30;
 
 impl From<Body> for Plan {
     fn from(body: Body) -> Self {
@@ -104,11 +109,7 @@ impl Writer {
                 let data = pay_channels_deployment();
                 Body { intent: Intent::DeployContract, to: CREATE2_PROXY, value_wei: 0, data }.into()
             }
-            Intent::TakePayment { payment } => {
-                let (to, data) =
-                    (to_eth(self.reader.spec.token), transfer_call(&payment).abi_encode().into());
-                Body { intent: Intent::TakePayment { payment }, to, value_wei: 0, data }.into()
-            }
+            Intent::TakePayment { payment } => self.plan_payment(payment).await?,
         })
     }
 
@@ -151,6 +152,27 @@ impl Writer {
             }
             Intent::SendUsdc { .. } | Intent::SendEth { .. } => false,
         })
+    }
+
+    /// A payment that could fail in its block after a trial that succeeds is not sent: it would cost this wallet gas, and its payer
+    /// nothing.
+    async fn plan_payment(&self, payment: SignedTransfer) -> Result<Plan, ChainError> {
+        let what = "the payment";
+        let TransferAuthorization { from, valid_before_secs, .. } = payment.authorization;
+        let asked = tokio::try_join!(self.reader.code(from), self.reader.head());
+        let (code, head) = asked.map_err(|error| self.failed(what, error))?;
+        let reason = match () {
+            () if !code.is_empty() => PAYER_HAS_CODE,
+            () if valid_before_secs < head.timestamp_secs().saturating_add(PAYMENT_SECS_MIN) => {
+                "the authorization expires too soon for a block"
+            }
+            () => {
+                let (to, data) =
+                    (to_eth(self.reader.spec.token), transfer_call(&payment).abi_encode().into());
+                return Ok(Body { intent: Intent::TakePayment { payment }, to, value_wei: 0, data }.into());
+            }
+        };
+        Err(ChainError::Reverted { what, reason: reason.to_owned() })
     }
 
     async fn plan_deposit(

@@ -5,7 +5,7 @@ use alloy::{
     sol,
     sol_types::{SolCall as _, SolStruct as _, eip712_domain},
 };
-use farthing_chain::{ChainHandle, PaymentState};
+use farthing_chain::{ChainError, ChainHandle, PaymentState};
 use farthing_protocol::{Address, SignedTransfer, TransferAuthorization};
 use serde_json::{Value, json};
 
@@ -191,5 +191,77 @@ async fn a_payment_that_fails_in_its_block_is_refused_and_taken_once_its_payer_h
     deployer.mint(world.token, world.payer.address(), usdc(2_000)).await.unwrap();
     let taken = payee.take_payment(payment, 0).await.unwrap();
     assert!(matches!(taken, PaymentState::Paid(_)), "{taken:?}");
+    payee.shutdown().await;
+}
+
+/// Says yes to every signature (ERC-1271): returns `0x1626ba7e` and zeros.
+const ACCEPTS_ALL: &str = "0x631626ba7e60e01b60005260206000f3";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payer_with_code_that_could_fail_in_the_block_alone_is_refused_before_it_costs_gas() {
+    let world = World::new().await;
+    let payee = world.payee_chain().await;
+    let payment = signed(&world, &payee, world.payee.address(), 1).await;
+    let payer = world.payer.address().to_string();
+    world.anvil.rpc("anvil_setCode", json!([payer, ACCEPTS_ALL])).await;
+    let tried = payee.payment_refusal(&payment).await.unwrap();
+    assert!(tried.as_ref().is_some_and(|why| why.contains("has code")), "{tried:?}");
+    // Code may come after the trial.
+    let taken = payee.take_payment(payment, 0).await.unwrap();
+    assert!(matches!(&taken, PaymentState::Refused(why) if why.contains("has code")), "{taken:?}");
+    assert_eq!(world.nonce(&world.payee).await, 0, "nothing was sent");
+    payee.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_that_may_expire_before_its_block_is_refused_before_it_costs_gas() {
+    let world = World::new().await;
+    let payee = world.payee_chain().await;
+    let block = world.anvil.rpc("eth_getBlockByNumber", json!(["latest", false])).await;
+    let digits = block["timestamp"].as_str().unwrap().trim_start_matches("0x");
+    let block_secs = u64::from_str_radix(digits, 16).unwrap();
+    let long = signed(&world, &payee, world.payee.address(), 1).await.authorization;
+    let soon = TransferAuthorization { valid_before_secs: block_secs + 29, ..long };
+    let soon = soon.sign(&payee.token_domain().await.unwrap(), &world.payer);
+    let taken = payee.take_payment(soon, 0).await.unwrap();
+    assert!(matches!(&taken, PaymentState::Refused(why) if why.contains("expires too soon")), "{taken:?}");
+    assert_eq!(world.nonce(&world.payee).await, 0, "nothing was sent");
+    payee.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn payments_take_half_of_the_writers_queue_and_leave_the_rest_to_the_wallets_own_transactions() {
+    let world = World::new().await;
+    let payee = world.payee_chain().await;
+    let domain = payee.token_domain().await.unwrap();
+    let any = signed(&world, &payee, world.payee.address(), 0).await.authorization;
+    world.anvil.rpc("evm_setAutomine", json!([false])).await;
+    let mut takings = tokio::task::JoinSet::new();
+    for nonce in 1..=100 {
+        let payment = TransferAuthorization { nonce: [nonce; 32], ..any }.sign(&domain, &world.payer);
+        let taker = payee.clone();
+        takings.spawn(async move { taker.take_payment(payment, 0).await });
+    }
+    // No block comes, so that nothing else ends.
+    let ended = takings.join_next().await.unwrap().unwrap();
+    assert_eq!(ended, Err(ChainError::Busy { waiting: 32 }));
+    // Nobody is to work for a payment that waits behind so many.
+    let further = any.sign(&domain, &world.payer);
+    assert_eq!(payee.payment_refusal(&further).await, Err(ChainError::Busy { waiting: 32 }));
+    payee.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_with_a_long_name_is_offered_to_nobody() {
+    let world = World::new().await;
+    let deployer = deployer(&world.anvil, 0).await;
+    let mut spec = world.spec();
+    spec.token = deployer.test_usdc(&"x".repeat(65), deployer.address()).await.unwrap();
+    let payee = world.payee_at(spec).await;
+    let told = payee.token_domain().await;
+    assert!(
+        matches!(&told, Err(ChainError::Refused { reason, .. }) if reason.contains("longer")),
+        "{told:?}"
+    );
     payee.shutdown().await;
 }

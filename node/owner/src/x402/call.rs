@@ -1,6 +1,6 @@
 //! Requests at the door, and their answers.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
 use farthing_bridge::description::Place;
@@ -11,6 +11,7 @@ use farthing_protocol::{
     keccak256, limits, wire,
 };
 use farthing_x402::{InvalidPayment, Terms};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{
     admit::{aside, misfit},
@@ -21,6 +22,36 @@ use crate::{
 const HASHED_BYTES_AT_ONCE_MAX: usize = 16 * 1024;
 /// The headers that say what a client sends and can read. Answers are neither packed nor conditional here.
 const PASSED_ON: [&str; 3] = ["accept", "accept-language", "content-type"];
+
+/// Memory of the requests that bring payments. Their work goes on when their clients have hung up, and from then on the port counts
+/// them no more.
+const REQUESTS_KIB_MAX: usize = 64 * 1024;
+/// The part of it that any request takes beside its body: its head, and the work on it.
+const REQUEST_KIB: usize = 32;
+
+/// The room for requests that bring payments.
+#[derive(Debug)]
+pub(super) struct CallRoom(Arc<Semaphore>);
+
+impl Default for CallRoom {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(REQUESTS_KIB_MAX)))
+    }
+}
+
+impl CallRoom {
+    /// Takes the room of one request, until dropped.
+    ///
+    /// # Errors
+    /// A `Busy` refusal when there is too little.
+    pub(super) fn take(&self, call: &DoorCall) -> Result<OwnedSemaphorePermit, Refusal> {
+        let kib = u32::try_from(REQUEST_KIB + call.body.len().div_ceil(1024)).unwrap_or(u32::MAX);
+        Arc::clone(&self.0).try_acquire_many_owned(kib).map_err(|_| {
+            let detail = "the owner's node works on as many requests as it has room for";
+            Refusal::new(RefusalCode::Busy, detail).retry_after_ms(1_000)
+        })
+    }
+}
 
 /// A request at the door.
 #[derive(Clone, Debug)]
@@ -66,16 +97,25 @@ pub struct SoldAnswer {
 }
 
 impl DoorCall {
-    /// Computes the hash of what it asks for: a copy of its payment has to ask for the same.
-    pub(super) async fn hash(&self) -> Result<Hash, Refusal> {
+    /// Computes the hash of what it asks for, with these headers: a copy of its payment has to ask for the same.
+    pub(super) async fn hash(&self, header_names: &[String]) -> Result<Hash, Refusal> {
         let content_type = self.headers.get("content-type");
-        let asked = wire::encode(&(self.service, self.method, &self.path, &self.query, content_type));
+        let named: Vec<_> = header_names.iter().map(|name| (name, self.headers.get(name))).collect();
+        let asked = wire::encode(&(self.service, self.method, &self.path, &self.query, content_type, named));
         let hash = move |body: &[u8]| keccak256(&[b"farthing x402 request\0", &asked, &keccak256(&[body])]);
         if self.body.len() <= HASHED_BYTES_AT_ONCE_MAX {
             return Ok(hash(&self.body));
         }
         let body = self.body.clone();
         aside(move || hash(&body)).await
+    }
+
+    /// Lists the headers that are parameters of its operation, in lower case.
+    pub(super) fn header_names(&self, service: &Registered) -> Vec<String> {
+        let operation = service.known().api().operation_at(self.method.as_str(), &self.path);
+        let parameters = operation.into_iter().flat_map(|operation| &operation.parameters);
+        let of_headers = parameters.filter(|parameter| parameter.place == Place::Header);
+        of_headers.map(|parameter| parameter.name.to_ascii_lowercase()).collect()
     }
 
     /// Builds the call as the network's would be.
@@ -108,5 +148,46 @@ impl DoorCall {
         let bounds = request.check_bounds();
         bounds.map_err(|error| Refusal::new(RefusalCode::TooLarge, error.to_string()))?;
         Ok(request)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(body_bytes: usize) -> DoorCall {
+        DoorCall {
+            service: ServiceId::from_bytes([1; 16]),
+            method: Method::Post,
+            path: "/ok".to_owned(),
+            query: String::new(),
+            headers: BTreeMap::new(),
+            body: vec![0_u8; body_bytes].into(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_copy_asks_for_the_same_only_with_the_same_headers_that_are_parameters() {
+        let asked = |place: &str, trace: &str| {
+            let headers = [("x-place", place), ("traceparent", trace)];
+            let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            DoorCall { headers: headers.into(), ..call(0) }
+        };
+        let names = ["x-place".to_owned()];
+        let first = asked("home", "1").hash(&names).await.unwrap();
+        assert_eq!(asked("home", "2").hash(&names).await.unwrap(), first);
+        assert_ne!(asked("away", "1").hash(&names).await.unwrap(), first);
+        assert_ne!(call(0).hash(&names).await.unwrap(), first);
+    }
+
+    #[test]
+    fn requests_whose_clients_may_have_hung_up_hold_so_much_memory_and_no_more() {
+        for (body_bytes, most) in [(0, 2_048), (4 * 1024 * 1024, 15)] {
+            let (room, call) = (CallRoom::default(), call(body_bytes));
+            let mut taken: Vec<_> = (0..most).map(|_| room.take(&call).unwrap()).collect();
+            assert_eq!(room.take(&call).unwrap_err().code, RefusalCode::Busy, "{body_bytes} bytes");
+            taken.pop();
+            assert!(room.take(&call).is_ok(), "the end of one makes room");
+        }
     }
 }

@@ -13,7 +13,7 @@ use crate::{Owner, admit::check_not_paused, registry::Registered};
 
 /// The time that an authorization has to be valid for, which is long enough for any call and its block.
 pub(super) const TIMEOUT_SECS: u64 = 300;
-/// A price is at least so many times the gas of its transaction.
+/// An offered price is at least so many times the gas of its transaction, which may rise until that is sent.
 const GAS_FACTOR_MIN: u64 = 3;
 /// The token's domain is read again after this time: a lie about it must not outlive the endpoint that told it.
 const TOKEN_KEPT: Duration = Duration::from_secs(600);
@@ -31,7 +31,7 @@ impl Owner {
         let price = service.known().price_at(call.method, &call.path).ok_or_else(|| {
             Refusal::new(RefusalCode::UnknownOperation, "the service has no such path and method")
         })?;
-        self.check_worth(price)?;
+        self.check_worth(price, GAS_FACTOR_MIN)?;
         if let Some(offer) = offer(call, &service, price) {
             self.0.door.offers.make(offer, Instant::now());
         }
@@ -54,11 +54,11 @@ impl Owner {
     ) -> Usdc {
         let offered = offer(call, service, paid);
         let holds = offered.is_some_and(|offer| self.0.door.offers.holds(&offer, Instant::now()));
-        if holds && self.check_worth(paid).is_ok() { paid } else { price }
+        if holds && self.check_worth(paid, GAS_FACTOR_MIN).is_ok() { paid } else { price }
     }
 
-    /// Checks that this wallet can take payments now, and that taking this one is worth its gas.
-    fn check_worth(&self, price: Usdc) -> Result<(), Refusal> {
+    /// Checks that this wallet can take payments now, and that this one is worth so many times its gas.
+    pub(super) fn check_worth(&self, price: Usdc, factor: u64) -> Result<(), Refusal> {
         let chain = &self.0.chain;
         if price.is_zero() {
             let detail = "this operation costs nothing, and this address sells for payments alone";
@@ -74,9 +74,9 @@ impl Owner {
         }
         // A transfer by authorization takes as much gas as a claim of one channel.
         let gas = chain_view::gas(chain, u64::MAX).map(|gas| gas.of(1)).unwrap_or_default();
-        if chain.spec().kind != ChainKind::Local && price < gas.saturating_mul(GAS_FACTOR_MIN) {
+        if chain.spec().kind != ChainKind::Local && price < gas.saturating_mul(factor) {
             let detail = format!(
-                "the price of {price} USDC is less than {GAS_FACTOR_MIN} times the gas of its payment, {gas} USDC; buy \
+                "the price of {price} USDC is less than {factor} times the gas of its payment, {gas} USDC; buy \
                  this call through a Farthing node, where one transaction pays many calls"
             );
             return Err(Refusal::new(RefusalCode::SchemeUnsupported, detail));

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use farthing_ledger::{Document, Ledger, LedgerError, Namespace};
 use farthing_os::clock;
 use farthing_protocol::{
-    Hash, Outcome, ServiceId, SignedTransfer, TransferAuthorization, Usdc,
+    Address, Hash, Outcome, ServiceId, SignedTransfer, TransferAuthorization, Usdc,
     call::{Method, response_hash},
     wire,
 };
@@ -27,6 +27,8 @@ const OPEN_SECS_MAX: u64 = 24 * 3_600;
 /// Kept answers in all.
 const KEPT_BYTES_MAX: usize = 256 * 1024 * 1024;
 const KEPT_MAX: usize = 20_000;
+/// The part of them that one payer's unpaid ones may take: they wait as long as their payments are valid, and cost it nothing.
+const UNPAID_PART: usize = 16;
 /// The size of a record beside the body.
 const RECORD_BYTES: usize = 2 * 1024;
 
@@ -90,6 +92,10 @@ pub(super) struct Sale {
     /// The transaction that paid it.
     #[n(11)]
     pub(super) paid_by: Option<ByteArray<32>>,
+    /// The headers that its hash covers, because they were parameters of its operation.
+    #[n(12)]
+    #[cbor(default)]
+    pub(super) header_names: Vec<String>,
 }
 
 /// An answer without its body.
@@ -126,12 +132,14 @@ impl AnswerHead {
 impl Sale {
     /// The second until which it is kept, as of `now_secs`.
     fn until_secs(&self, now_secs: u64) -> u64 {
+        let expired = self.payment.authorization.valid_before_secs.saturating_add(AFTER_EXPIRY_SECS);
+        let open = expired.min(self.time_secs.saturating_add(OPEN_SECS_MAX));
+        let ended = now_secs.saturating_add(KEPT_SECS);
         match self.state {
-            SaleState::Settled | SaleState::Free => now_secs.saturating_add(KEPT_SECS),
-            SaleState::Running | SaleState::Answered => {
-                let expired = self.payment.authorization.valid_before_secs.saturating_add(AFTER_EXPIRY_SECS);
-                expired.min(self.time_secs.saturating_add(OPEN_SECS_MAX))
-            }
+            SaleState::Settled => ended,
+            // Its payment would have it run again.
+            SaleState::Free => ended.max(open),
+            SaleState::Running | SaleState::Answered => open,
         }
     }
 
@@ -146,6 +154,14 @@ impl Sale {
 struct KeptSale {
     until_secs: u64,
     bytes: usize,
+    is_paid: bool,
+}
+
+impl KeptSale {
+    fn of(sale: &Sale, now_secs: u64) -> Self {
+        let (until_secs, bytes) = (sale.until_secs(now_secs), sale.bytes());
+        Self { until_secs, bytes, is_paid: sale.state == SaleState::Settled }
+    }
 }
 
 /// The sales that the ledger has.
@@ -162,7 +178,7 @@ impl Sales {
             let sale = decode(&bytes);
             match (SaleKey::try_from(&*key), sale) {
                 (Ok(key), Ok(sale)) => {
-                    kept.insert(key, KeptSale { until_secs: sale.until_secs(now_secs), bytes: sale.bytes() });
+                    kept.insert(key, KeptSale::of(&sale, now_secs));
                 }
                 _ => tracing::warn!(key = hex::encode(&key), "a stored sale cannot be read and is left"),
             }
@@ -192,8 +208,7 @@ impl Sales {
         let record = document(Namespace::Sales, wire::encode(sale).into());
         let body = body.map(|body| document(Namespace::SaleBodies, body));
         self.ledger.put_many([record].into_iter().chain(body).collect()).await?;
-        let kept = KeptSale { until_secs: sale.until_secs(clock::now_secs()), bytes: sale.bytes() };
-        self.kept.lock().insert(key, kept);
+        self.kept.lock().insert(key, KeptSale::of(sale, clock::now_secs()));
         Ok(())
     }
 
@@ -205,10 +220,19 @@ impl Sales {
         Ok(())
     }
 
-    pub(super) fn has_room(&self) -> bool {
+    /// Returns whether there is room for one more answer, in all and in what a payer may have unpaid.
+    pub(super) fn has_room(&self, payer: Address) -> bool {
         let kept = self.kept.lock();
-        let bytes = kept.values().fold(0, |sum: usize, sale| sum.saturating_add(sale.bytes));
-        kept.len() < KEPT_MAX && bytes < KEPT_BYTES_MAX
+        let (mut bytes, mut unpaid, mut unpaid_bytes) = (0_usize, 0_usize, 0_usize);
+        for (key, sale) in &*kept {
+            bytes = bytes.saturating_add(sale.bytes);
+            if !sale.is_paid && key.starts_with(payer.as_bytes()) {
+                unpaid += 1;
+                unpaid_bytes = unpaid_bytes.saturating_add(sale.bytes);
+            }
+        }
+        let has_room_in_all = kept.len() < KEPT_MAX && bytes < KEPT_BYTES_MAX;
+        has_room_in_all && unpaid < KEPT_MAX / UNPAID_PART && unpaid_bytes < KEPT_BYTES_MAX / UNPAID_PART
     }
 
     /// Lists the sales that are kept.
@@ -230,7 +254,7 @@ fn decode(bytes: &[u8]) -> Result<Sale, LedgerError> {
 #[cfg(test)]
 mod tests {
     use farthing_ledger::OpenMode;
-    use farthing_protocol::{Address, Signature};
+    use farthing_protocol::Signature;
 
     use super::*;
 
@@ -265,6 +289,7 @@ mod tests {
                 upstream_us: 1_000,
             }),
             paid_by: None,
+            header_names: vec!["x-place".to_owned()],
         }
     }
 
@@ -291,13 +316,33 @@ mod tests {
         assert!(sales.keys().is_empty());
     }
 
+    #[tokio::test]
+    async fn unpaid_answers_of_one_payer_leave_room_for_others_and_paid_ones_do_not_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.redb");
+        let sales = Sales::restore(Ledger::open(&path, OpenMode::Create).unwrap()).unwrap();
+        let mut long = sale(SaleState::Answered);
+        let (payer, other) = (long.payment.authorization.from, Address::from_bytes([9; 20]));
+        long.answer.as_mut().unwrap().body_bytes = 8 * 1024 * 1024;
+        for nonce in [1, 2] {
+            assert!(sales.has_room(payer), "{nonce}");
+            long.payment.authorization.nonce = [nonce; 32];
+            sales.put(key_of(&long.payment.authorization), &long, None).await.unwrap();
+        }
+        assert!(!sales.has_room(payer), "two of the longest answers are unpaid");
+        assert!(sales.has_room(other));
+        let paid = Sale { state: SaleState::Settled, ..long };
+        sales.put(key_of(&paid.payment.authorization), &paid, None).await.unwrap();
+        assert!(sales.has_room(payer));
+    }
+
     #[test]
-    fn an_open_sale_waits_as_long_as_its_payment_can_be_taken_and_an_ended_one_for_ten_minutes() {
+    fn a_sale_waits_as_long_as_its_payment_can_be_taken_and_a_settled_one_for_ten_minutes() {
         let until = |sale: &Sale| sale.until_secs(NOW_SECS + 60) - NOW_SECS;
         assert_eq!(until(&sale(SaleState::Answered)), 300 + 600);
         assert_eq!(until(&sale(SaleState::Running)), 300 + 600);
         assert_eq!(until(&sale(SaleState::Settled)), 60 + 600);
-        assert_eq!(until(&sale(SaleState::Free)), 60 + 600);
+        assert_eq!(until(&sale(SaleState::Free)), 300 + 600, "or it would have its effect again");
         let mut for_ever = sale(SaleState::Answered);
         for_ever.payment.authorization.valid_before_secs = u64::MAX;
         assert_eq!(until(&for_ever), 24 * 3_600);

@@ -17,6 +17,8 @@ use crate::Owner;
 
 /// A client waits no longer for a block. The payment goes on, and a copy of the request finds its end.
 const SETTLED_WITHIN: Duration = Duration::from_secs(60);
+/// What was served for is taken as long as it pays its gas.
+const GAS_FACTOR_LEFT: u64 = 1;
 const TENDED_EVERY: Duration = Duration::from_secs(60);
 
 impl Owner {
@@ -28,15 +30,22 @@ impl Owner {
         body: Option<Bytes>,
     ) -> Result<DoorAnswer, Refusal> {
         let payer = sale.payment.authorization.from;
-        let taking = self.0.chain.take_payment(sale.payment, sale.since_block);
-        let reason = match tokio::time::timeout(SETTLED_WITHIN, taking).await {
+        let taking = async {
+            let (chain, payment) = (&self.0.chain, sale.payment);
+            if self.check_worth(sale.price, GAS_FACTOR_LEFT).is_ok() {
+                return chain.take_payment(payment, sale.since_block).await;
+            }
+            // Gas has become too dear for its price since it was served, and a copy tries again; but somebody may have brought it.
+            chain.payment_state(&payment.authorization, sale.since_block).await
+        };
+        let taken = tokio::time::timeout(SETTLED_WITHIN, taking).await;
+        let reason = match taken {
             Ok(Ok(PaymentState::Paid(transaction))) => {
                 let is_copy = body.is_none();
                 let sale = self.book_sale(key, sale, transaction.0).await?;
                 return self.told(&key, sale, (body, is_copy));
             }
             Ok(Ok(PaymentState::Refused(reason))) => {
-                self.count_sale(&sale, false);
                 tracing::info!(%payer, reason, "a payment is refused by the chain, and its answer withheld");
                 Some(reason)
             }
@@ -46,6 +55,8 @@ impl Owner {
                 None
             }
         };
+        // Until it is paid: then the count begins anew.
+        self.count_sale(&sale, false);
         Ok(DoorAnswer::Unpaid { payer, reason })
     }
 
@@ -85,11 +96,27 @@ impl Owner {
         Ok(sale)
     }
 
+    /// Lets a payment be tried again, within what its payer may ask for nothing: one that fails takes a turn of this wallet's
+    /// writer, and its payer can repeat it for ever.
+    ///
+    /// # Errors
+    /// A `RateLimited` refusal naming when to come back.
+    pub(super) fn begin_settlement(&self, sale: &Sale) -> Result<(), Refusal> {
+        let operation = self.operation_of(sale);
+        let operation = operation.as_deref().map(|operation| (sale.service, operation));
+        self.0.load.begin_uncharged(sale.payment.authorization.from, operation)
+    }
+
     fn count_sale(&self, sale: &Sale, is_charged: bool) {
-        let service = self.0.registry.get(sale.service);
-        let operation = service.and_then(|service| service.known().operation_at(sale.method, &sale.path));
+        let operation = self.operation_of(sale);
         let operation = operation.as_deref().map(|operation| (sale.service, operation));
         self.0.load.count_end(sale.payment.authorization.from, operation, is_charged);
+    }
+
+    /// The operation of a sale; `None` if its service is not here any more.
+    fn operation_of(&self, sale: &Sale) -> Option<String> {
+        let service = self.0.registry.get(sale.service)?;
+        service.known().operation_at(sale.method, &sale.path)
     }
 
     /// Ends now and then what no client comes back for: a payment that was taken after its client left is recorded, and what

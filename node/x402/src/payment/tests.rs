@@ -19,7 +19,7 @@ fn asked() -> TransferAuthorization {
         to: terms(84_532).pay_to,
         value: terms(84_532).price,
         valid_after_secs: NOW_SECS,
-        valid_before_secs: NOW_SECS + 6,
+        valid_before_secs: NOW_SECS + 36,
         nonce: [0xab; 32],
     }
 }
@@ -83,7 +83,10 @@ fn a_payment_is_refused_for_the_first_thing_that_is_not_as_asked() {
         (TransferAuthorization { to: key().address(), ..asked() }, Some(InvalidPayment::Payee)),
         (TransferAuthorization { value: more, ..asked() }, amount(more)),
         (TransferAuthorization { value: less, ..asked() }, amount(less)),
-        (TransferAuthorization { valid_before_secs: NOW_SECS + 5, ..asked() }, Some(InvalidPayment::Expired)),
+        (
+            TransferAuthorization { valid_before_secs: NOW_SECS + 35, ..asked() },
+            Some(InvalidPayment::Expired),
+        ),
         (TransferAuthorization { valid_after_secs: NOW_SECS + 1, ..asked() }, Some(InvalidPayment::NotYet)),
         (
             TransferAuthorization { from: Address::from_bytes([3; 20]), ..asked() },
