@@ -8,11 +8,12 @@ use farthing_shared::chain_view;
 use farthing_x402::Terms;
 use tokio::time::Instant;
 
-use super::{DoorCall, away, offers::Offer};
+use super::{
+    DoorCall, away,
+    offers::{Offer, TIMEOUT_SECS},
+};
 use crate::{Owner, admit::check_not_paused, registry::Registered};
 
-/// The time that an authorization has to be valid for, which is long enough for any call and its block.
-pub(super) const TIMEOUT_SECS: u64 = 300;
 /// An offered price is at least so many times the gas of its transaction, which may rise until that is sent.
 const GAS_FACTOR_MIN: u64 = 3;
 /// The token's domain is read again after this time: a lie about it must not outlive the endpoint that told it.

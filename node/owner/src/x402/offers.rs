@@ -7,8 +7,8 @@ use farthing_protocol::{ServiceId, Usdc};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::due::TIMEOUT_SECS;
-
+/// The time that an authorization has to be valid for, which is long enough for any call and its block.
+pub(super) const TIMEOUT_SECS: u64 = 300;
 /// An offer holds for the time that it names to its payer.
 const HELD: Duration = Duration::from_secs(TIMEOUT_SECS);
 /// Offers that are held. A node makes more only if it sells more operations than this.
