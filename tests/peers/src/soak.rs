@@ -57,7 +57,7 @@ pub async fn run(plan: &Plan) -> Result<Report> {
     let seed = random::seed();
     let mut run = Run::begin(plan, &progress).await?;
     let mut differences = Vec::new();
-    let ended = run.to_the_end(plan, seed, &progress, &mut differences).await;
+    let ended = run.play(plan, seed, &progress, &mut differences).await;
     // A run that ended early says why, and not what it had no time to give back.
     let left_behind = if ended.is_ok() { run.left_behind(plan).await } else { Vec::new() };
     let stopped = run.network.stop().await;
@@ -105,7 +105,7 @@ impl Run {
         Ok(Self { network, samples, before, calls, happened: Happened::default(), seconds: 0.0 })
     }
 
-    async fn to_the_end(
+    async fn play(
         &mut self,
         plan: &Plan,
         seed: u64,

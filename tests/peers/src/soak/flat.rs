@@ -177,7 +177,8 @@ mod tests {
 
     #[test]
     fn each_figure_that_goes_on_rising_is_named_with_its_node() {
-        let grown: [(&str, fn(&mut Point)); 4] = [
+        type Growth = fn(&mut Point);
+        let grown: [(&str, Growth); 4] = [
             ("memory in KiB", |point| point.memory_kib += point.at_secs * 70.0),
             ("open files", |point| point.files += point.at_secs / 15.0),
             ("threads", |point| point.threads += point.at_secs / 60.0),
