@@ -17,7 +17,7 @@ use crate::Owner;
 
 /// A client waits no longer for a block. The payment goes on, and a copy of the request finds its end.
 const SETTLED_WITHIN: Duration = Duration::from_secs(60);
-/// What was served for is taken as long as it pays its gas.
+/// A payment for a served call is taken as long as it pays its gas.
 const GAS_FACTOR_LEFT: u64 = 1;
 const TENDED_EVERY: Duration = Duration::from_secs(60);
 
