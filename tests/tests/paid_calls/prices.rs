@@ -260,6 +260,12 @@ async fn a_price_is_raised_by_no_other_name_of_the_same_operation() -> Result<()
         world.owner.control().tell(endpoint::PriceApi.of(api.id), &raised).await?;
         if restarts {
             restart(&mut world).await?;
+            // It may have stopped between the two changes, and the details of the first are nowhere any more.
+            eventually("it knows the raised price", async || {
+                let shown = world.consumer.control().ask(endpoint::CatalogService.of(api.id)).await;
+                Ok(shown.is_ok_and(|shown| shown.hit.price.0 == MICROS(3_000)))
+            })
+            .await?;
         }
         for n in 0..3 {
             let answer = world.call_of(&api, "GET", "/status/200").await?;
