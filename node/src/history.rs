@@ -24,7 +24,7 @@ use farthing_ledger::{CallRow, Ledger, LedgerError};
 use farthing_os::clock;
 use farthing_owner::registry::Registry;
 use farthing_protocol::{Address, ServiceId};
-use farthing_shared::{disk::aside, refused::RefusedCalls};
+use farthing_shared::{blocking::aside, refused::RefusedCalls};
 
 pub use self::{
     outcome::of_purchase as outcome_of_purchase,

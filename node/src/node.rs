@@ -11,7 +11,7 @@ use farthing_discovery::{Catalog, News};
 use farthing_network::Inbound;
 use farthing_os::{clock, lock::DataFolder};
 use farthing_owner::{Owner, previews::Previews};
-use farthing_shared::disk::{aside, start_aside};
+use farthing_shared::blocking::{aside, start_aside};
 use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 

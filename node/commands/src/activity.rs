@@ -21,7 +21,7 @@ use farthing_node::{
 };
 use farthing_os::clock;
 use farthing_protocol::{CallId, ServiceId, Usdc};
-use farthing_shared::disk::aside;
+use farthing_shared::blocking::aside;
 use parking_lot::Mutex;
 use serde::Deserialize;
 

@@ -16,7 +16,7 @@ use farthing_node::{
     settlement::contract::{Checked, NotChecked},
 };
 use farthing_protocol::Address;
-use farthing_shared::disk::aside;
+use farthing_shared::blocking::aside;
 
 use super::{Failed, Reply};
 

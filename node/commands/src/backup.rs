@@ -18,7 +18,7 @@ use farthing_node::{
 };
 use farthing_os::{clock, secret::SecretText};
 use farthing_serve::attachment;
-use farthing_shared::disk::aside;
+use farthing_shared::blocking::aside;
 use farthing_wallet::{Wallet, WalletError};
 
 use super::{Failed, Reply};

@@ -18,7 +18,7 @@ use farthing_node::{
 use farthing_os::clock;
 use farthing_protocol::{Address, ServiceId};
 use farthing_serve::attachment;
-use farthing_shared::disk::aside;
+use farthing_shared::blocking::aside;
 use serde::Deserialize;
 
 use super::{Failed, Reply};

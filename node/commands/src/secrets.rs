@@ -13,7 +13,7 @@ use farthing_node::{
     secret::ConsumerSecret,
     secrets::{DEFAULT_SECRET, SecretFacts, Secrets, SecretsError},
 };
-use farthing_shared::disk::aside;
+use farthing_shared::blocking::aside;
 
 use super::{Failed, Reply};
 

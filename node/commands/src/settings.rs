@@ -27,7 +27,7 @@ use farthing_node::{
     handles::Handles,
 };
 use farthing_os::{clock, secret::SecretText};
-use farthing_shared::disk::aside;
+use farthing_shared::blocking::aside;
 use parking_lot::RwLock;
 use tokio_util::sync::CancellationToken;
 

@@ -13,7 +13,7 @@ use farthing_protocol::{
     keccak256,
     listing::Pin,
 };
-use farthing_shared::disk::start_aside;
+use farthing_shared::blocking::start_aside;
 
 use super::{
     ASK_TIMEOUT, Asker, Catalog, CatalogError, ContentError, KnownError, KnownService, Queuer,

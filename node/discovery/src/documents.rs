@@ -11,7 +11,7 @@ use farthing_bridge::{
     openapi::{Version, WriteOptions, write},
 };
 use farthing_protocol::{Usdc, call::Method};
-use farthing_shared::{disk::start_aside, keyed_semaphore::SharedPlaces};
+use farthing_shared::{blocking::start_aside, keyed_semaphore::SharedPlaces};
 
 use super::{Catalog, KnownService, PlanError, Queuer};
 

@@ -26,7 +26,7 @@ use farthing_protocol::{
     info::{InfoRequest, InfoResponse},
     shards::shard_of,
 };
-use farthing_shared::{disk::start_aside, keyed_mutex::KeyedMutex, keyed_semaphore::SharedPlaces};
+use farthing_shared::{blocking::start_aside, keyed_mutex::KeyedMutex, keyed_semaphore::SharedPlaces};
 use futures::{StreamExt, stream::FuturesUnordered};
 use lru::LruCache;
 use parking_lot::Mutex;

@@ -22,7 +22,7 @@ use farthing_protocol::{
     limits,
     shards::Shards,
 };
-use farthing_shared::{disk::start_aside, keyed_semaphore::SharedPlaces};
+use farthing_shared::{blocking::start_aside, keyed_semaphore::SharedPlaces};
 use futures::{StreamExt, stream::FuturesUnordered};
 use lru::LruCache;
 use parking_lot::Mutex;

@@ -8,7 +8,7 @@ use std::{
 use farthing_bridge::{changes::changes, description::Operation};
 use farthing_control::types::{Text, VersionNote};
 use farthing_protocol::{Listing, ServiceId, call::ChargePolicy, limits, plain::Line};
-use farthing_shared::disk::start_aside;
+use farthing_shared::blocking::start_aside;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 

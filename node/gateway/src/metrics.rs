@@ -12,7 +12,7 @@ use axum::{
 use farthing_discovery::WayCounts;
 use farthing_node::status::Readiness;
 use farthing_serve::ClientAddress;
-use farthing_shared::{call_ends::Half, disk::aside};
+use farthing_shared::{blocking::aside, call_ends::Half};
 use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, EncodeGaugeValue, EncodeMetric, text::encode},

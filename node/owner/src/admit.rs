@@ -17,7 +17,7 @@ use farthing_protocol::{
     call::{ChargePolicy, Method, Payment},
     limits,
 };
-use farthing_shared::{chain_view, disk::start_aside};
+use farthing_shared::{blocking::start_aside, chain_view};
 
 use super::{
     Owner,

@@ -26,7 +26,7 @@ use farthing_bounds::ByteBudget;
 use farthing_bridge::report::{ReadError, Reading};
 use farthing_os::secret::SecretText;
 pub use farthing_protocol::listing::ServiceKind as Kind;
-use farthing_shared::disk::start_aside;
+use farthing_shared::blocking::start_aside;
 use url::Url;
 
 pub use self::{

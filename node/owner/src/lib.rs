@@ -22,8 +22,8 @@ use farthing_protocol::{
     limits,
 };
 use farthing_shared::{
+    blocking::aside,
     call_ends::{BegunCall, CallEnds},
-    disk::aside,
     refused::{RefusedCall, RefusedCalls},
 };
 use farthing_wallet::Signer;

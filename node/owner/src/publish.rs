@@ -7,7 +7,7 @@ use farthing_control::types::{
 use farthing_discovery::method_of;
 use farthing_os::secret::SecretText;
 use farthing_protocol::{ServiceId, call::Method};
-use farthing_shared::disk::aside;
+use farthing_shared::blocking::aside;
 use url::Url;
 
 use super::{

@@ -14,7 +14,7 @@ use std::{
 use farthing_control::types::{AutomaticBackups, Backup};
 use farthing_ledger::{Ledger, LedgerError, Namespace};
 use farthing_os::{clock, file_names, secret::SecretText};
-use farthing_shared::disk::{aside, start_aside};
+use farthing_shared::blocking::{aside, start_aside};
 use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;

@@ -17,7 +17,7 @@ use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, ChannelId, Outcome, RefusalCode, Usdc,
     books::{CALLS_PAGE_MAX, CallRecord, CallsAsked, CallsPage},
 };
-use farthing_shared::disk::aside;
+use farthing_shared::blocking::aside;
 use farthing_wallet::Signer;
 
 use super::{BadPage, BooksError, NotTold, channels::PayerChannels};

@@ -9,7 +9,7 @@ use std::{collections::HashMap, time::Duration};
 
 use farthing_ledger::PurchaseEnd;
 use farthing_protocol::{Address, CallId, ChannelId, Usdc, resolution::Copies};
-use farthing_shared::{chain_view::is_believed, disk::aside, keyed_mutex::KeyedGuard};
+use farthing_shared::{blocking::aside, chain_view::is_believed, keyed_mutex::KeyedGuard};
 use parking_lot::MutexGuard;
 use tokio::time::{Instant, timeout};
 

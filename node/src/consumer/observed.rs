@@ -19,7 +19,7 @@ use farthing_bridge::promised;
 use farthing_discovery::{Asker, CallPlan, KnownService};
 use farthing_ledger::{Promise, Purchase};
 use farthing_protocol::{CallRequest, CallResponse, Outcome, Receipt, ServiceId, call::Method, limits};
-use farthing_shared::disk::start_aside;
+use farthing_shared::blocking::start_aside;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{

@@ -15,7 +15,7 @@ use farthing_control::types::{CallOutcome, CallRecord, CallShown, CallSide, Call
 use farthing_ledger::{CallRow, LedgerError, Position, Promise, Purchase, Stretch, Window};
 use farthing_os::clock;
 use farthing_protocol::{CallId, ServiceId};
-use farthing_shared::{call_ends::Half, disk::aside};
+use farthing_shared::{blocking::aside, call_ends::Half};
 
 use self::{
     entry::{CallFacts, LogEntry},

@@ -9,7 +9,7 @@ use std::{collections::HashMap, sync::Arc};
 use farthing_ledger::{CallRow, Ledger, LedgerError, Position, Window};
 use farthing_os::clock;
 use farthing_protocol::{Outcome, ServiceId, Usdc};
-use farthing_shared::disk::aside;
+use farthing_shared::blocking::aside;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 

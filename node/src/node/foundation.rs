@@ -28,7 +28,7 @@ use farthing_owner::{
     x402::Door,
 };
 use farthing_protocol::{ChannelConfig, ChannelId, Escrow, wire::NetworkName};
-use farthing_shared::{call_ends::CallEnds, disk::start_aside, refused::RefusedCalls};
+use farthing_shared::{blocking::start_aside, call_ends::CallEnds, refused::RefusedCalls};
 use farthing_wallet::{Signer, Wallet};
 use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};

@@ -9,7 +9,7 @@ use std::{
 
 use farthing_os::files;
 use farthing_shared::{
-    disk::aside,
+    blocking::aside,
     refused::{RefusedCalls, STORED_BYTES_MAX, Stamp},
 };
 

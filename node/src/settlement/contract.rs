@@ -11,8 +11,8 @@ use farthing_chain::{ChainError, ChannelState, ContractBooks};
 use farthing_ledger::{Ledger, LedgerError};
 use farthing_protocol::{ChannelId, Escrow, Usdc};
 use farthing_shared::{
+    blocking::aside,
     chain_view::{self, NotReady},
-    disk::aside,
 };
 
 use super::{

@@ -7,7 +7,7 @@ use axum::{
 };
 use farthing_control::types::ReplacedNode;
 use farthing_node::{backup::replaced, handles::Handles};
-use farthing_shared::disk::aside;
+use farthing_shared::blocking::aside;
 
 use super::{Failed, Reply};
 

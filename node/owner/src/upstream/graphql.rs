@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 use bytes::Bytes;
 use farthing_bridge::graphql::{self, Unwrap, Verdict};
 use farthing_protocol::Outcome;
-use farthing_shared::disk::start_aside;
+use farthing_shared::blocking::start_aside;
 
 use super::{Answered, CallName, Failure, Fault, failures};
 

@@ -8,7 +8,7 @@ use farthing_ledger::{LedgerError, PayerChannelRow};
 use farthing_protocol::{
     Address, CallMessage, CallReply, ChannelId, Domain, RefusalCode, Usdc, Voucher, call::ChannelSync,
 };
-use farthing_shared::disk::aside;
+use farthing_shared::blocking::aside;
 
 use super::{BookComparer, BookComparison, PAGE_TIMEOUT};
 use crate::consumer::{BooksError, NotTold, reconcile::FORGOTTEN_MAX, shown::newest_word};
