@@ -116,7 +116,9 @@ fn chain_now(running: &RunningNode) -> Result<ChainSettings, Failed> {
 }
 
 fn spec_of(config: &config::Config) -> Result<ChainSpec, Failed> {
-    chain_spec(config).map_err(|error| Failed::new(StatusCode::BAD_REQUEST, &error, "Nothing was changed."))
+    chain_spec(config).map_err(|error| {
+        Failed::new(StatusCode::BAD_REQUEST, &error, None::<&str>).saying("Nothing was changed.")
+    })
 }
 
 refused!(config::ConfigError: BAD_REQUEST);
@@ -165,8 +167,9 @@ fn chosen(running: &RunningNode, request: &ChainSettingsRequest) -> Result<UserS
     let named =
         [(RPC_URLS, urls.map(Vec::as_slice)), (CONFIRMATIONS, confirmations.as_ref().map(|one| &one[..]))];
     let (data_dir, settings) = (&running.node.config.node.data_dir, running.settings());
-    let mut chosen = UserSettings::read(data_dir)
-        .map_err(|error| Failed::new(StatusCode::SERVICE_UNAVAILABLE, &error, "Nothing was changed."))?;
+    let mut chosen = UserSettings::read(data_dir).map_err(|error| {
+        Failed::new(StatusCode::SERVICE_UNAVAILABLE, &error, None::<&str>).saying("Nothing was changed.")
+    })?;
     for (name, value) in named {
         let Some(key) = SettingKey::find(name) else { continue };
         let setting = settings.iter().find(|setting| setting.name == name);
