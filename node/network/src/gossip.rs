@@ -25,7 +25,7 @@ use libp2p::{
 use tokio::sync::oneshot;
 
 pub(crate) use self::{
-    judge::{JUDGED_MAX, Judge, Judged, Sender},
+    judge::{GossipVerdict, JUDGED_MAX, Judge, Sender},
     unhurried::GossipBehaviour,
 };
 use crate::{NetworkConfig, NetworkError, records::RECORD_VALUE_BYTES_MAX};

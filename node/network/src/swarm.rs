@@ -43,8 +43,8 @@ use crate::{
     call::KeptStreams,
     command::Command,
     dial_scheduler::DialScheduler,
-    gossip::{Judge, Judged, Topics},
-    outbound::Vouched,
+    gossip::{GossipVerdict, Judge, Topics},
+    outbound::TrustedAddresses,
     publisher::Publisher,
     reachability::Prober,
     records::SharedRecords,
@@ -84,7 +84,7 @@ pub(crate) struct Parts {
     pub(crate) saved: Option<Saved>,
     pub(crate) topics: Topics,
     pub(crate) judge: Judge,
-    pub(crate) judged: mpsc::Receiver<Judged>,
+    pub(crate) judged: mpsc::Receiver<GossipVerdict>,
     pub(crate) prober: Prober,
     pub(crate) agreement: Agreement,
     /// Nothing where the rendezvous is off.
@@ -105,7 +105,7 @@ pub(crate) struct Parts {
     /// For the answers that are read.
     pub(crate) budget: ByteBudget,
     pub(crate) allow_private: bool,
-    pub(crate) vouched: Vouched,
+    pub(crate) vouched: TrustedAddresses,
     pub(crate) usage: Usage,
     pub(crate) connections_per_peer_max: usize,
     pub(crate) drain_deadline: Duration,
