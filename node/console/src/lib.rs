@@ -7,7 +7,7 @@
 //!    show and do goes through the commands of the control socket ([`Local`]), so that the command line can do
 //!    everything the console can, and `/api/v1` ([`api`]) offers the same to programs.
 //! 3. A page is given only to a [`access::Session`], which the cookie names. A change is a [`form::Form`], which brought
-//!    the session's key or the password; a dangerous one needs an [`access::Reauthenticated`] or [`access::Confirmed`].
+//!    the session's key or the password; a dangerous one needs an [`access::Reauthenticated`] or [`access::PasswordProof`].
 //!    All are types that only the checks make.
 //!
 //! Invariant: nothing changes on GET. Texts of pages stand in the templates, those of code in [`texts`].

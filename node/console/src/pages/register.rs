@@ -37,7 +37,7 @@ pub(super) mod review;
 
 pub(crate) use draft::Drafts;
 pub(super) use draft::price;
-use draft::{Added, Choices, Draft};
+use draft::{Choices, Draft, UpstreamSecret};
 
 /// A pasted text that is shown again after a mistake; a longer one is still in the browser, one step back.
 const TEXT_SHOWN_BYTES_MAX: usize = 8 * 1024;
@@ -100,7 +100,7 @@ pub(super) async fn begin(mut upload: Upload) -> Page {
     let mut fields =
         RegisterFields { text: String::new(), url: typed("url"), header_name: typed("header_name") };
     let visit = upload.visit;
-    let mut header = Added::default();
+    let mut header = UpstreamSecret::default();
     header.set(&fields.header_name, &header_value);
     let outcome = match source(file, &file_name, &text, &fields.url) {
         Err(problem) => Err(ProblemText::new(problem)),
@@ -149,7 +149,7 @@ fn source(file: String, file_name: &str, text: &str, url: &str) -> Result<Source
 async fn inspect(
     panel: &ConsoleState,
     source: &SourceFile,
-    header: &Added,
+    header: &UpstreamSecret,
 ) -> Result<Result<Inspection, ProblemText>, Failure> {
     if !header.name.is_empty() && header.value.is_none() {
         let problem = "The secret header has a name but no value. Enter both, or neither.";
