@@ -38,7 +38,7 @@ use crate::{
     error::{LedgerError, Result, within},
     figures, history,
     rows::{
-        figures::Ended,
+        figures::EndedCall,
         payee::{
             Accepted, Call, CallRow, ChargedOn, ServedRow, StoredCall, StoredState, call_key, channel_in,
             receipt, split_call_key, time_key,
@@ -182,11 +182,11 @@ fn serve(
     };
     if let Some(known) = known {
         // It is one call still, whose last end counts.
-        Ended::served(&known).map_or(Ok(()), |ended| figures::uncount(tx, &ended))?;
+        EndedCall::served(&known).map_or(Ok(()), |ended| figures::uncount(tx, &ended))?;
         forget(tx, &key, &known)?;
     }
     let row = StoredCall::done(call, charged_on, spent_total);
-    Ended::served(&row).map_or(Ok(()), |ended| figures::count(tx, &ended))?;
+    EndedCall::served(&row).map_or(Ok(()), |ended| figures::count(tx, &ended))?;
     calls.insert(&key, tables::encode(&row).as_slice())?;
     let by_time = time_key(call.time_secs, &key);
     tx.open_table(CALLS_BY_TIME)?.insert(&by_time, ())?;

@@ -11,7 +11,7 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use farthing_ledger::{
-    Acknowledgement, DayLimits, Ledger, LedgerError, Observed, PayerChannelFacts, Promise, Purchase,
+    Acknowledgement, ChannelChange, DayLimits, Ledger, LedgerError, PayerChannelFacts, Promise, Purchase,
     PurchaseEnd, Side, Uncharged,
 };
 use farthing_os::{clock, killpoint};
@@ -437,8 +437,8 @@ impl Accounts {
         Ok(())
     }
 
-    fn let_go(&self, observed: &Observed) {
-        let &Observed { row, let_go, uncounted, .. } = observed;
+    fn let_go(&self, observed: &ChannelChange) {
+        let &ChannelChange { row, let_go, uncounted, .. } = observed;
         if !let_go.is_zero() {
             self.channels.let_go(row.id, let_go);
         }
