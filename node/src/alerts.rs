@@ -9,7 +9,7 @@ use farthing_config::FlagRule;
 use farthing_ledger::{Ledger, LedgerError};
 use farthing_owner::{
     book::Book,
-    health::{Ailing, Health},
+    health::{Health, HealthProblem},
     terms::Terms,
     upstream::UpstreamOptions,
 };
@@ -124,7 +124,7 @@ struct NodeFacts {
     /// Events of the chain that could not be read.
     unread: UnreadEvents,
     /// Of the owner's services.
-    ailing: Vec<Ailing>,
+    ailing: Vec<HealthProblem>,
     /// Of services that this node pays, but for those that its user buys all the same.
     flagged: Vec<ServiceConduct>,
     /// The reason that there is no backup of today.
@@ -287,8 +287,8 @@ fn of_a_channel(channel: &Paying, levels: &Levels) -> Option<Alert> {
     Some(Alert::new(AlertKind::ChannelLow, Warning, cause, action).about(&channel.id))
 }
 
-fn ailing(ailing: &Ailing) -> Alert {
-    let Ailing { kind, service, cause, action } = ailing;
+fn ailing(ailing: &HealthProblem) -> Alert {
+    let HealthProblem { kind, service, cause, action } = ailing;
     Alert::new(*kind, Warning, cause, *action).about(service)
 }
 

@@ -22,7 +22,7 @@ use super::{
 };
 
 /// The state of a call when its payer asks what became of it.
-pub(super) enum Asked {
+pub(super) enum CallState {
     Answered(Arc<Answer>),
     Running,
     Unknown,
@@ -31,7 +31,7 @@ pub(super) enum Asked {
     Refused(Refusal),
 }
 
-impl Asked {
+impl CallState {
     /// Returns whether the payer hears that the call costs nothing.
     pub(super) fn is_free(&self) -> bool {
         match self {
@@ -138,27 +138,32 @@ impl Owner {
     }
 
     /// Looks up what became of a call, for a consumer that lost its answer. All calls wait for it: no body is looked at.
-    pub(super) fn what_became(&self, payer: Address, call_id: CallId) -> Asked {
+    pub(super) fn what_became(&self, payer: Address, call_id: CallId) -> CallState {
         match self.0.calls.status(&(payer, call_id)) {
-            Some(Some(answer)) => return Asked::Answered(answer),
-            Some(None) => return Asked::Running,
+            Some(Some(answer)) => return CallState::Answered(answer),
+            Some(None) => return CallState::Running,
             None => {}
         }
         match self.certain(self.0.ledger.served_head(payer, call_id)) {
-            Ok(Some(row)) => Asked::Stored(Box::new(row)),
-            Ok(None) => Asked::Unknown,
-            Err(refusal) => Asked::Refused(refusal),
+            Ok(Some(row)) => CallState::Stored(Box::new(row)),
+            Ok(None) => CallState::Unknown,
+            Err(refusal) => CallState::Refused(refusal),
         }
     }
 
     /// Tells it. That may take a signature and a copy of a body.
-    pub(super) fn tell(&self, payer: (Address, bool), asked: Asked, is_relayed: bool) -> (CallReply, Bytes) {
+    pub(super) fn tell(
+        &self,
+        payer: (Address, bool),
+        asked: CallState,
+        is_relayed: bool,
+    ) -> (CallReply, Bytes) {
         let answer = match asked {
-            Asked::Answered(answer) => Ok(answer),
-            Asked::Running => Ok(Answer::status(CallStatus::Running)),
-            Asked::Unknown => Ok(Answer::status(CallStatus::Unknown)),
-            Asked::Refused(refusal) => Err(refusal),
-            Asked::Stored(row) => self.tell_stored(payer, *row),
+            CallState::Answered(answer) => Ok(answer),
+            CallState::Running => Ok(Answer::status(CallStatus::Running)),
+            CallState::Unknown => Ok(Answer::status(CallStatus::Unknown)),
+            CallState::Refused(refusal) => Err(refusal),
+            CallState::Stored(row) => self.tell_stored(payer, *row),
         };
         answer.unwrap_or_else(Answer::refused).to_wire_for_question(is_relayed)
     }
