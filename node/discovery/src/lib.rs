@@ -64,7 +64,7 @@ pub use known::{
     CallPlan, KnownError, KnownService, PlanError, answers_html, kind_of, method_of, operation_name, time_of,
 };
 pub use own::{OwnService, OwnServices};
-pub use searches::{AskedNodes, SearchScope, Searched};
+pub use searches::{AskedNodes, SearchAnswer, SearchScope};
 pub use versions::{add_note, note_of, told};
 
 use documents::Writer;
