@@ -26,8 +26,8 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::{
     BuyError,
-    answer::Expected,
-    channels::{Explained, PayerChannels, Reservation},
+    answer::ExpectedAnswer,
+    channels::{ForgottenCharge, PayerChannels, Reservation},
     spending::{Grant, Spending, SpendingCaps},
     undecided::UndecidedCalls,
 };
@@ -74,7 +74,7 @@ pub struct Attempt {
     pub promise: Promise,
     /// Of the request; empty where nothing is sent any more.
     pub body: Bytes,
-    pub expected: Expected,
+    pub expected: ExpectedAnswer,
     /// `None` for a free call.
     pub reservation: Option<Reservation>,
     pub funding: Duration,
@@ -94,7 +94,7 @@ impl Attempt {
                 seen_total: promise.seen_total,
             }),
         };
-        let expected = Expected {
+        let expected = ExpectedAnswer {
             owner: promise.owner,
             call_id: promise.request.call_id,
             channel: promise.channel(),
@@ -117,8 +117,8 @@ pub fn tells_of_all(since_start: Duration) -> bool {
 }
 
 /// Returns what a receipt for a call that has ended must agree with.
-pub const fn expected_of(purchase: &Purchase) -> Expected {
-    Expected {
+pub const fn expected_of(purchase: &Purchase) -> ExpectedAnswer {
+    ExpectedAnswer {
         owner: purchase.owner,
         call_id: purchase.call_id,
         channel: purchase.channel,
@@ -473,7 +473,7 @@ impl Accounts {
     pub async fn book_forgotten(&self, owner: Address, channel: ChannelId, spent_total: Usdc) {
         let _booking = self.booking.take(owner).await;
         let Some(found) = self.channels.explain(channel, spent_total) else { return };
-        let Explained { charged, cause } = found;
+        let ForgottenCharge { charged, cause } = found;
         tracing::warn!(%owner, %charged, ?cause, "booking calls that this ledger does not have");
         self.spending.lock().rehold(farthing_ledger::day_of(clock::now_secs()), NO_SECRET, charged);
         if let Err(error) = self.ledger.recover_charges(channel, charged, spent_total, cause).await {

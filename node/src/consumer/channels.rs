@@ -128,7 +128,7 @@ impl Reservation {
 
 /// The charge of calls that this node forgot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Explained {
+pub struct ForgottenCharge {
     pub charged: Usdc,
     pub cause: Cause,
 }
@@ -410,7 +410,7 @@ impl PayerChannels {
 
     /// Acknowledges what the owner's total cannot owe to any call known here: forgotten ones were charged. No owner is
     /// owed more than was signed, so nothing is believed beyond that.
-    pub fn explain(&self, id: ChannelId, spent_total: Usdc) -> Option<Explained> {
+    pub fn explain(&self, id: ChannelId, spent_total: Usdc) -> Option<ForgottenCharge> {
         let mut channels = self.channels.lock();
         let channel = channels.by_id.get_mut(&id)?;
         channel.seen_total = channel.seen_total.max(spent_total);
@@ -419,7 +419,7 @@ impl PayerChannels {
         let owed_at_most = spent_total.min(channel.state.signed);
         let charged = owed_at_most.saturating_sub(known).min(channel.forgettable);
         channel.count_forgotten(charged);
-        let explained = Explained { charged, cause: channel.forgotten_cause };
+        let explained = ForgottenCharge { charged, cause: channel.forgotten_cause };
         (!charged.is_zero()).then_some(explained)
     }
 

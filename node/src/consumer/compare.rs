@@ -183,7 +183,7 @@ impl BookComparison {
 
 /// Calls that are on one side alone. Adjustments of the other count them, and which one each counts nobody knows.
 #[derive(Debug, Default)]
-struct Unknown {
+struct OneSidedCalls {
     sum: Usdc,
     total: u64,
     /// The first ones.
@@ -193,11 +193,11 @@ struct Unknown {
 /// By the side that does not know them.
 #[derive(Debug, Default)]
 struct Sides {
-    here: Unknown,
-    there: Unknown,
+    here: OneSidedCalls,
+    there: OneSidedCalls,
 }
 
-impl Unknown {
+impl OneSidedCalls {
     fn add(&mut self, call_id: CallId, charged: Usdc) {
         self.sum = self.sum.saturating_add(charged);
         self.total += 1;

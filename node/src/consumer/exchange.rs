@@ -112,7 +112,7 @@ impl LostCopies {
 }
 
 /// The result that the network brought for one message.
-type Brought = Result<(CallReply, Bytes, CallTiming), CallFailure>;
+type SendResult = Result<(CallReply, Bytes, CallTiming), CallFailure>;
 
 /// The content of an owner's words beside their meaning.
 #[derive(Debug)]
@@ -185,7 +185,7 @@ impl Consumer {
         }
     }
 
-    async fn send(&self, attempt: &Attempt, left: Duration) -> Brought {
+    async fn send(&self, attempt: &Attempt, left: Duration) -> SendResult {
         let mut request = attempt.promise.request.clone();
         // As of now: a copy that is sent later may find the owner restored.
         if let Payment::Channel { channel, receipted, .. } = &mut request.payment {
@@ -251,7 +251,7 @@ fn pause_after(too_early: usize) -> Duration {
 }
 
 /// Reads what a copy of a call brought, for the rule and for people.
-fn heard(brought: Brought) -> (Heard, OwnerWord) {
+fn heard(brought: SendResult) -> (Heard, OwnerWord) {
     let heard = match &brought {
         Ok((reply, ..)) => Heard::of(reply),
         Err(CallFailure::NeverStarted(_)) => Heard::NotSent,
@@ -261,12 +261,12 @@ fn heard(brought: Brought) -> (Heard, OwnerWord) {
 }
 
 /// Reads what a question brought; `None` when that is nothing.
-fn said(brought: Brought) -> (Option<OwnerAnswer>, OwnerWord) {
+fn said(brought: SendResult) -> (Option<OwnerAnswer>, OwnerWord) {
     let said = brought.as_ref().ok().and_then(|(reply, ..)| OwnerAnswer::of(reply));
     (said, word(brought))
 }
 
-fn word(brought: Brought) -> OwnerWord {
+fn word(brought: SendResult) -> OwnerWord {
     match brought {
         Ok((CallReply::Response(response), body, _)) => OwnerWord::Response(response, body),
         Ok((CallReply::Status(CallStatus::Done { receipt, signature }), ..)) => {
@@ -420,7 +420,7 @@ mod tests {
             Ok((CallReply::Status(CallStatus::Running), Bytes::new(), timing))
         };
         let lost = |why| Err(CallFailure::Unknown(why));
-        let lost_at = |all: Vec<Brought>| {
+        let lost_at = |all: Vec<SendResult>| {
             let mut copies = LostCopies::default();
             for brought in all {
                 let (heard, word) = heard(brought);

@@ -24,9 +24,9 @@ use super::{
     AwaitedClose, AwaitedDeposit, BuyError, MissingFunds,
     channels::{PayerChannel, PayerChannels},
     deposits::{DepositPolicy, WantedDeposit},
-    promised::Promised,
+    promised::ClosePromises,
     refills::{EmptiedRound, Refills},
-    rest::{AtRest, COUNTED_FOR, Held, PlacedDeposits, RestLimits, RestingPlace},
+    rest::{AtRest, COUNTED_FOR, ChannelSum, PlacedDeposits, RestLimits, RestingPlace},
     spending::OverLimit,
     terms::{Bounds, Unfit},
 };
@@ -57,7 +57,7 @@ struct FundingInner {
     /// The deposit that is being made into the channel with each owner.
     being_made: Mutex<HashMap<Address, Usdc>>,
     refills: Refills,
-    promised: Promised,
+    promised: ClosePromises,
     /// Channels of which the answer to a request to close seems to be lost.
     lost_answers: Mutex<BTreeSet<ChannelId>>,
     /// Channels whose signed close is on its way to the chain.
@@ -139,7 +139,7 @@ impl Funding {
         };
         let (one_at_a_time, being_made, lost_answers, being_closed, read_again) = Default::default();
         let (refills, promised) =
-            (Refills::new(parts.ledger.clone()), Promised::restore(parts.ledger.clone())?);
+            (Refills::new(parts.ledger.clone()), ClosePromises::restore(parts.ledger.clone())?);
         let inner = FundingInner {
             parts,
             bounds,
@@ -167,7 +167,7 @@ impl Funding {
     }
 
     /// The closes that owners have promised.
-    pub fn promised(&self) -> &Promised {
+    pub fn promised(&self) -> &ClosePromises {
         &self.0.promised
     }
 
@@ -354,7 +354,7 @@ impl Funding {
             self.emptied(owner).iter().map(|channel| (channel.id, channel.round)).collect();
         let at = RestingPlace { owner, channel: config.id(&self.0.chain.domain()) };
         let round = self.round(at.channel);
-        let held = Held { round, deposited };
+        let held = ChannelSum { round, deposited };
         let amount = self.0.at_rest.take(at, held, wanted.least, wanted.amount)?;
         // After the limits of money at rest, which hold for a deposit by hand as well: it is advised only where it is made.
         if wanted.is_refill

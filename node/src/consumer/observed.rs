@@ -30,7 +30,7 @@ use super::{
     },
     exchange::LostAt,
     unanswered::Unanswered,
-    unjudged::{BoughtVersion, Unjudged},
+    unjudged::{BoughtVersion, OpenVerdict},
 };
 
 /// A larger answer is judged beside the tasks that serve calls.
@@ -97,7 +97,7 @@ impl Consumer {
         promise: &Promise,
         bought: &Result<Bought, BuyError>,
         lost_at: Option<LostAt>,
-        unjudged: Unjudged,
+        unjudged: OpenVerdict,
     ) {
         let failed = match bought {
             Ok(bought) if bought.charged.is_zero() => return,
@@ -128,7 +128,7 @@ impl Consumer {
         promise: &Promise,
         receipt: &Receipt,
         answer: Option<(CallResponse, Bytes)>,
-        unjudged: Unjudged,
+        unjudged: OpenVerdict,
     ) {
         match answer {
             _ if receipt.charged.is_zero() => {
@@ -148,7 +148,7 @@ impl Consumer {
 
     /// Counts a call that was not charged, where its owner had it and ended it with neither answer nor receipt. An owner that
     /// stops breaks off all calls under way, as a network does.
-    pub(super) fn observe_uncharged(&self, promise: &Promise, unjudged: Unjudged) {
+    pub(super) fn observe_uncharged(&self, promise: &Promise, unjudged: OpenVerdict) {
         if unjudged.was_taken {
             self.count_lost(promise, LEFT_OPEN, unjudged);
         }
@@ -165,9 +165,9 @@ impl Consumer {
         promise: &Promise,
         answer: (u16, &BTreeMap<String, String>, Bytes),
         was_handed_on: bool,
-        unjudged: Unjudged,
+        unjudged: OpenVerdict,
     ) {
-        let Unjudged { bought, made, trial, .. } = unjudged;
+        let OpenVerdict { bought, made, trial, .. } = unjudged;
         let lost = LostAnswer { made, known: Instant::now() };
         let charged = ChargedAnswer::new(&promise.request, answer);
         // Now: whoever bought it may let go of it next.
@@ -226,8 +226,8 @@ impl Consumer {
         })
     }
 
-    fn count_lost(&self, promise: &Promise, why: &str, unjudged: Unjudged) {
-        let (call, Unjudged { made, trial, .. }) = (counted_under(promise), unjudged);
+    fn count_lost(&self, promise: &Promise, why: &str, unjudged: OpenVerdict) {
+        let (call, OpenVerdict { made, trial, .. }) = (counted_under(promise), unjudged);
         let lost = LostAnswer { made, known: Instant::now() };
         self.0.tasks.spawn(self.0.conduct.note_lost(call, why, lost, trial));
     }

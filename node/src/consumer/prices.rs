@@ -36,17 +36,17 @@ impl Prices {
         service: ServiceId,
         (operation, path): (&str, &str),
         price_list: impl FnOnce() -> Hash,
-    ) -> Result<Accepted, LedgerError> {
+    ) -> Result<AcceptedPrice, LedgerError> {
         let of_service = self.read(&key(service, None))?;
         if let Some(of_operation) = self.read(&key(service, Some(operation)))? {
-            return Ok(Accepted { most: Some(of_operation).max(of_service), is_first: false });
+            return Ok(AcceptedPrice { most: Some(of_operation).max(of_service), is_first: false });
         }
         let changed = self.first_bought(service)?.filter(|first| first.price_list != price_list());
         let most = match changed {
             None => None,
             Some(first) => Some(self.of_path(service, operation, path)?.unwrap_or(first.highest)),
         };
-        Ok(Accepted { most: of_service.max(most), is_first: of_service.is_none() })
+        Ok(AcceptedPrice { most: of_service.max(most), is_first: of_service.is_none() })
     }
 
     /// The lowest price that was accepted for an operation with the same method to which `path` belongs.
@@ -128,7 +128,7 @@ impl Prices {
 
 /// The most that calls of an operation may cost without naming a price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Accepted {
+pub struct AcceptedPrice {
     /// `None` when nothing bounds it but the limits.
     pub most: Option<Usdc>,
     /// The operation was never called, so its price is accepted with the call.

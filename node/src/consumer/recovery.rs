@@ -18,12 +18,12 @@ use crate::secret::file::DEFAULT_SECRET;
 use super::{
     Bought, BuyError, Consumer, LastKnown, NoAnswer, NotTold, Order, Slot, Timing, Turn,
     accounts::{Attempt, Earlier},
-    answer::{self, Expected, Mismatch},
+    answer::{self, ExpectedAnswer, Mismatch},
     channels::Reservation,
     exchange::{ASK_TIMEOUT, Exchanged, OwnerWord},
     pauses::{ASK_EVERY_FIRST, ASK_EVERY_MAX},
     spending::Grant,
-    unjudged::Unjudged,
+    unjudged::OpenVerdict,
 };
 
 impl Earlier {
@@ -80,7 +80,7 @@ impl Consumer {
         if is_behind && self.heal_for_a_call(attempt.expected.owner, deadline).await.is_ok() {
             exchanged = self.exchange(&attempt, deadline, &mut turn, || false).await;
         }
-        let Expected { owner, call_id, .. } = attempt.expected;
+        let ExpectedAnswer { owner, call_id, .. } = attempt.expected;
         let unjudged = self.0.accounts.undecided().take_unjudged(owner, call_id);
         self.conclude(&attempt, exchanged, sent.elapsed(), turn, unjudged).await
     }
@@ -184,8 +184,8 @@ impl Consumer {
     }
 
     /// Resolves an undecided call in the background. It counts as one before anybody else may learn its end.
-    pub(super) fn resolve_later(&self, attempt: &Attempt, turn: Turn, unjudged: Option<Unjudged>) {
-        let Expected { owner, call_id, price, .. } = attempt.expected;
+    pub(super) fn resolve_later(&self, attempt: &Attempt, turn: Turn, unjudged: Option<OpenVerdict>) {
+        let ExpectedAnswer { owner, call_id, price, .. } = attempt.expected;
         self.0.accounts.undecided().note(owner, call_id, price, unjudged);
         let slot = Turn::mutex(&turn).clone();
         drop(turn);

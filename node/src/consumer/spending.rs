@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use farthing_protocol::{Address, ServiceId, Usdc};
 
-use super::resting::Resting;
+use super::resting::RestSum;
 
 /// Ways to have back what lies in channels.
 const OF_OWNER_BACK: &str =
@@ -91,13 +91,13 @@ pub enum OverLimit {
          USDC: {resting}; {}",
         .resting.ways(OF_OWNER_BACK, "spending.at_rest_per_owner")
     )]
-    RestOfOwner { owner: Address, resting: Resting, per_owner: Usdc, deposit: Usdc },
+    RestOfOwner { owner: Address, resting: RestSum, per_owner: Usdc, deposit: Usdc },
     #[error(
         "a deposit of {deposit} USDC is needed, but all channels of this node together may hold at most {in_all} USDC: \
          {resting}; {}",
         .resting.ways(OF_ANY_BACK, "spending.at_rest_max")
     )]
-    Rest { resting: Resting, in_all: Usdc, deposit: Usdc },
+    Rest { resting: RestSum, in_all: Usdc, deposit: Usdc },
     #[error(
         "the channel with {owner} was emptied and filled too often, and each time costs gas; a call fills it again in \
          {hours} h, or do it now with `farthing channel open`"

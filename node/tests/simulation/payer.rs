@@ -10,7 +10,7 @@ use bytes::Bytes;
 use farthing_ledger::{Acknowledgement, Ledger, LedgerError, PayerChannelFacts, Promise, Purchase, day_of};
 use farthing_node::consumer::{
     accounts::{Accounts, Attempt, CountedReceipt, Earlier, expected_of, tells_of_all},
-    answer::Expected,
+    answer::ExpectedAnswer,
     channels::{PayerChannels, Reservation},
     spending::{Grant, SpendingCaps},
 };
@@ -168,7 +168,7 @@ impl Payer {
             request.payment = Payment::Channel { channel, cumulative, signature, receipted: None };
         }
         let request_hash = request.request_hash(&[]);
-        let expected = Expected {
+        let expected = ExpectedAnswer {
             owner,
             call_id: request.call_id,
             channel: reservation.map_or(ChannelId::NONE, |reservation| reservation.channel),

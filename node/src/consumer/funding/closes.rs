@@ -12,14 +12,14 @@ use farthing_protocol::{Address, ChannelConfig, ChannelId};
 use farthing_shared::keyed_mutex::KeyedGuard;
 
 use super::{Funding, FundingInner};
-use crate::consumer::{channels::PayerChannel, refills::AskNote, rest::RestingPlace, resting::Resting};
+use crate::consumer::{channels::PayerChannel, refills::AskNote, rest::RestingPlace, resting::RestSum};
 
 /// An owner that closed a channel although this node did not ask, and whose deposits of the last day count yet.
 #[derive(Clone, Copy, Debug)]
 pub struct ClosedUnasked {
     pub owner: Address,
     /// The sums that count with the owner.
-    pub resting: Resting,
+    pub resting: RestSum,
 }
 
 /// A signed close on its way to the chain. Dropped, it no longer is.

@@ -8,7 +8,7 @@ use farthing_protocol::{Address, ChannelConfig, ChannelId, Escrow, Usdc, wire};
 use minicbor::{Decode, Encode};
 use tokio::sync::Mutex;
 
-use super::{Held, ROUND_OF_BEFORE, RestingPlace};
+use super::{ChannelSum, ROUND_OF_BEFORE, RestingPlace};
 
 /// A deposit that has a place, as it is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
@@ -35,8 +35,8 @@ pub struct PlacedDeposit {
 
 impl PlacedDeposit {
     /// Tells whether the books may lack it, if they show the channel to hold so much: it was decided on no earlier.
-    pub fn may_lack(&self, shown: Held) -> bool {
-        self.round != ROUND_OF_BEFORE && Held { round: self.round, deposited: self.deposited } >= shown
+    pub fn may_lack(&self, shown: ChannelSum) -> bool {
+        self.round != ROUND_OF_BEFORE && ChannelSum { round: self.round, deposited: self.deposited } >= shown
     }
 }
 
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(placed.elsewhere(here).unwrap(), HashSet::new());
         assert_eq!(placed.elsewhere(moved).unwrap(), HashSet::from([at.channel]));
         for (round, deposited, lacks) in [(1, 5, true), (1, 7, false), (2, 0, false), (0, 9, true)] {
-            let shown = Held { round, deposited: Usdc::from_micros(deposited) };
+            let shown = ChannelSum { round, deposited: Usdc::from_micros(deposited) };
             assert_eq!(deposit.may_lack(shown), lacks, "{shown:?}");
         }
     }
