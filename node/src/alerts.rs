@@ -27,9 +27,9 @@ use crate::{
         channels::{PayerChannel, PayerChannels},
         conduct::ServiceConduct,
         funding::{ClosedUnasked, Funding},
-        rules::Stopped,
+        rules::SpendingStop,
     },
-    status::{ClockOff, Readiness, Waiting},
+    status::{ClockOff, NotReadyPart, Readiness},
 };
 
 mod closed;
@@ -98,12 +98,12 @@ struct RefusedClaims {
 #[derive(Clone, Debug, Default)]
 struct NodeFacts {
     /// The reasons that it cannot buy and sell.
-    waiting_for: Vec<Waiting>,
+    waiting_for: Vec<NotReadyPart>,
     /// The chain shows nothing new.
     stale: Option<Stale>,
     clock_off: Option<ClockOff>,
     is_twin_there: bool,
-    stopped: Option<Stopped>,
+    stopped: Option<SpendingStop>,
     spent_today: Usdc,
     per_day: Usdc,
     /// `None` while the chain was never reached.
@@ -166,7 +166,7 @@ fn current(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
 /// Of this machine and what it reaches.
 fn of_the_machine(facts: &NodeFacts) -> Vec<Alert> {
     let mut alerts = Vec::new();
-    for Waiting { part, cause } in &facts.waiting_for {
+    for NotReadyPart { part, cause } in &facts.waiting_for {
         let action = "`farthing doctor` shows what to do";
         alerts.push(Alert::new(AlertKind::NotReady, Error, cause, action).about(part));
     }
@@ -191,13 +191,13 @@ fn of_the_machine(facts: &NodeFacts) -> Vec<Alert> {
     alerts
 }
 
-fn stopped(stopped: Stopped) -> Alert {
+fn stopped(stopped: SpendingStop) -> Alert {
     let (cause, action) = match stopped {
-        Stopped::ByConfiguration => (
+        SpendingStop::ByConfiguration => (
             "`spending.enabled` is false, so this node buys no calls".to_owned(),
             "set it to true and restart the node",
         ),
-        Stopped::Since(secs) => (
+        SpendingStop::Since(secs) => (
             format!("all spending was stopped on {}, so this node buys no calls", clock::date(secs)),
             "allow it again with `farthing spending resume`",
         ),
