@@ -116,9 +116,6 @@ type AsStored = Vec<(Text<ServiceId>, NotedHealth)>;
 
 impl Health {
     /// Goes on with what was known before the last stop.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn restore(registry: Registry, network: NetworkHandle, ledger: Ledger) -> Result<Self, LedgerError> {
         let stored = ledger.get(Namespace::Settings, STORED_KEY)?;
         // Nothing depends on it: what cannot be read is found out again.

@@ -201,9 +201,6 @@ impl Load {
     }
 
     /// The same, of a call that is worked on now.
-    ///
-    /// # Errors
-    /// As [`Self::check_uncharged`].
     pub fn begin_uncharged(&self, payer: Address, operation: CalledOperation<'_>) -> Result<(), Refusal> {
         self.uncharged.lock().begin(payer, operation, Instant::now()).map_err(rate_limited)
     }

@@ -115,9 +115,6 @@ struct RegistryInner {
 impl Registry {
     /// Loads every service of the ledger. One that cannot be loaded is left out with a warning: it must not
     /// keep the others from being served.
-    ///
-    /// # Errors
-    /// [`LedgerError`] when the ledger cannot be read.
     pub fn load(
         signer: Signer,
         ledger: Ledger,

@@ -123,9 +123,6 @@ impl Uncharged {
     }
 
     /// The same, and takes the trial or what was earned, where the call is beyond a limit.
-    ///
-    /// # Errors
-    /// As [`Self::check`].
     pub fn begin(
         &mut self,
         payer: Address,

@@ -176,9 +176,6 @@ impl Accounts {
     }
 
     /// The amounts of `day` beside those of other days. A day begins with what the ledger holds of it.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn spending_of(&self, day: u32) -> Result<MutexGuard<'_, Spending>, LedgerError> {
         let mut spending = self.spending.lock();
         if !spending.counts(day) {
@@ -191,9 +188,6 @@ impl Accounts {
     }
 
     /// Reads what the ledger knows of a call id. A call that ended uncharged may be made anew.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn earlier(&self, call_id: CallId) -> Result<Earlier, LedgerError> {
         if let Some(promise) = self.ledger.promise_of(call_id)? {
             return Ok(Earlier::Open(Box::new(promise)));
@@ -210,9 +204,6 @@ impl Accounts {
 
     /// Counts what an earlier run of this node left open. All of it before the first question: a receipt also counts
     /// what other open and forgotten calls were charged, and would contradict books that do not know of them yet.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn restore(&self, open: &[Promise]) -> Result<(), LedgerError> {
         // Today's promises count before any of them ends.
         drop(self.spending_of(farthing_ledger::day_of(clock::now_secs()))?);
@@ -354,9 +345,6 @@ impl Accounts {
     }
 
     /// Takes over what an owner proves to hold, and books what its total says of calls that this ledger lacks.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read or written.
     pub async fn take_over(
         &self,
         owner: Address,
@@ -381,9 +369,6 @@ impl Accounts {
 
     /// Takes over what the chain says of a channel. What an emptied one paid beyond every call that is known counts for
     /// today's limit, as in [`Accounts::book_forgotten`].
-    ///
-    /// # Errors
-    /// When the ledger cannot be read or written.
     pub async fn observe(
         &self,
         facts: PayerChannelFacts,
@@ -402,9 +387,6 @@ impl Accounts {
     }
 
     /// Forgets a channel that the chain never had, unless something was promised on it.
-    ///
-    /// # Errors
-    /// When the ledger cannot be written.
     pub async fn forget(&self, channel: ChannelId) -> Result<(), LedgerError> {
         if self.ledger.forget_unused_payer_channel(channel).await? {
             self.channels.forget(channel);
@@ -414,9 +396,6 @@ impl Accounts {
 
     /// Before anything is promised on a channel of which the chain alone shows that it paid: what the owner cannot show
     /// this wallet's signature for was an endpoint's invention.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read or written.
     pub async fn prove_carried(
         &self,
         owner: Address,
@@ -449,9 +428,6 @@ impl Accounts {
     }
 
     /// Tells whether the owner of an emptied channel was paid on chain for what no call explains.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn is_overclaimed(&self, channel: ChannelId, claimed: Usdc) -> Result<bool, LedgerError> {
         // Calls that were given up in doubt may have been charged, at their prices and not more.
         let doubtful = self.ledger.released_in_doubt(channel)?;
@@ -460,9 +436,6 @@ impl Accounts {
     }
 
     /// Tells whether what an emptied channel paid would end the doubt about calls on it.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn ends_doubts(&self, channel: ChannelId, claimed: Usdc) -> Result<bool, LedgerError> {
         Ok(self.channels.is_paid_beyond_calls(channel, claimed)
             && !self.ledger.released_in_doubt(channel)?.is_empty())

@@ -45,9 +45,6 @@ pub enum Mismatch {
 }
 
 /// Verifies an answer.
-///
-/// # Errors
-/// The first [`Mismatch`].
 pub fn verify(
     expected: &ExpectedAnswer,
     domain: &Domain,
@@ -69,9 +66,6 @@ pub fn verify(
 }
 
 /// Verifies a receipt without its answer, as recovery does.
-///
-/// # Errors
-/// The first [`Mismatch`].
 pub fn verify_receipt(
     expected: &ExpectedAnswer,
     domain: &Domain,

@@ -104,9 +104,6 @@ struct ConductState {
 
 impl Conduct {
     /// Continues with what was counted before the last stop.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn restore(ledger: Ledger, settings: ConductSettings) -> Result<Self, LedgerError> {
         let (mut state, now_secs) = (ConductState::default(), clock::now_secs());
         for (key, bytes) in ledger.list(Namespace::Conduct)? {

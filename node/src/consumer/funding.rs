@@ -110,9 +110,6 @@ impl Drop for BeingMade<'_> {
 
 impl Funding {
     /// Goes on with the deposits of the last day. Those that have lapsed are dropped from the ledger.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub async fn restore(parts: FundingParts) -> Result<Self, LedgerError> {
         let at_rest = AtRest::new(parts.channels.clone(), parts.rest_limits);
         let (placed, now_secs) = (PlacedDeposits::new(parts.ledger.clone()), clock::now_secs());

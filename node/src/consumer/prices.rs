@@ -28,9 +28,6 @@ impl Prices {
 
     /// Returns what a call of the operation, which has `path`, may cost. `price_list` is the digest of all that the
     /// service offers now, which is asked for only when the operation was never called.
-    ///
-    /// # Errors
-    /// [`LedgerError`] when the ledger cannot be read.
     pub fn accepted(
         &self,
         service: ServiceId,
@@ -62,9 +59,6 @@ impl Prices {
     }
 
     /// Accepts the price of an operation's first call, durably.
-    ///
-    /// # Errors
-    /// [`LedgerError`] when it cannot be stored.
     pub async fn begin(
         &self,
         service: ServiceId,
@@ -90,18 +84,12 @@ impl Prices {
     }
 
     /// Accepts which answers of a service are charged, durably.
-    ///
-    /// # Errors
-    /// [`LedgerError`] when it cannot be stored.
     pub async fn begin_charge(&self, service: ServiceId, charge: ChargePolicy) -> Result<(), LedgerError> {
         let value = vec![u8::from(charge == ChargePolicy::Answered)];
         self.0.put(Namespace::Prices, tagged_key(service, CHARGE), value).await
     }
 
     /// Returns the answers of a service that may be charged; `None` before its first call.
-    ///
-    /// # Errors
-    /// [`LedgerError`] when the ledger cannot be read.
     pub fn charge(&self, service: ServiceId) -> Result<Option<ChargePolicy>, LedgerError> {
         let stored = self.0.get(Namespace::Prices, &tagged_key(service, CHARGE))?;
         Ok(stored.map(|value| match value.first() {

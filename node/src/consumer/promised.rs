@@ -118,9 +118,6 @@ pub const fn lasts(until_secs: u64, now_secs: u64, term_secs: u64) -> bool {
 
 impl ClosePromises {
     /// Goes on with the words of before the start.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn restore(ledger: Ledger) -> Result<Self, LedgerError> {
         let (mut promised, mut done_since) = (BTreeMap::new(), BTreeMap::new());
         let now_secs = clock::now_secs();

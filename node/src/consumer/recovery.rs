@@ -158,9 +158,6 @@ impl Consumer {
     }
 
     /// Takes up what an earlier run of this node left open. Called once, before the first call.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn recover(&self) -> Result<usize, LedgerError> {
         let open = self.0.ledger.unresolved()?;
         self.0.accounts.restore(&open)?;

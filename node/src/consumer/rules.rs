@@ -81,9 +81,6 @@ struct StoredRules {
 }
 
 /// Stops spending in the ledger of a node that does not run; limits that were set stay.
-///
-/// # Errors
-/// When the ledger cannot be read or written.
 pub async fn stop_in(ledger: &Ledger) -> Result<(), LedgerError> {
     let stored = ledger.get(Namespace::Settings, STORED_KEY)?;
     let mut stored: StoredRules =
@@ -136,9 +133,6 @@ struct RulesInner {
 
 impl Rules {
     /// Continues with what was set before the last stop. What cannot be read stops all spending.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn restore(ledger: Ledger, configured: SpendingCaps, enabled: bool) -> Result<Self, LedgerError> {
         let stored = ledger.get(Namespace::Settings, STORED_KEY)?;
         let current = match stored.as_deref().map(serde_json::from_slice) {

@@ -167,9 +167,6 @@ impl Spending {
     }
 
     /// Checks that `price` could be reserved now.
-    ///
-    /// # Errors
-    /// As [`Spending::reserve`].
     pub fn check(
         &self,
         limits: &SpendingCaps,

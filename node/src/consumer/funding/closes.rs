@@ -121,9 +121,6 @@ impl Funding {
     }
 
     /// Lists the owners that closed a channel within a day of a deposit, although this node did not ask.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn closed_unasked(&self) -> Result<Vec<ClosedUnasked>, LedgerError> {
         let mut owners = BTreeSet::new();
         for (RestingPlace { owner, channel }, held) in self.0.at_rest.returned() {

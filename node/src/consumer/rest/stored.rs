@@ -75,9 +75,6 @@ impl PlacedDeposits {
     }
 
     /// Lists all that are stored, those that have lapsed as well.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn all(&self) -> Result<Vec<(RestingPlace, PlacedDeposit)>, LedgerError> {
         let stored = self.by_channel()?.into_iter();
         let all = stored.flat_map(|StoredPlaces { at, deposits, .. }| {
@@ -87,9 +84,6 @@ impl PlacedDeposits {
     }
 
     /// The same by channel, with the terms.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn by_channel(&self) -> Result<Vec<StoredPlaces>, LedgerError> {
         let mut all = Vec::new();
         for (key, bytes) in self.ledger.list(Namespace::Deposits)? {
@@ -106,9 +100,6 @@ impl PlacedDeposits {
     }
 
     /// Lists the channels of another place than the settings name, of those whose terms are stored.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn elsewhere(&self, configured: Escrow) -> Result<HashSet<ChannelId>, LedgerError> {
         let ids = self.by_channel()?.into_iter().filter_map(|StoredPlaces { at, terms, .. }| {
             let is_elsewhere = terms.is_some_and(|terms| !configured.holds(at.channel, &terms));
@@ -119,9 +110,6 @@ impl PlacedDeposits {
 
     /// Stores the deposits of a channel as they are once it is their turn, in place of those before. The terms stay as they are
     /// stored.
-    ///
-    /// # Errors
-    /// When the ledger cannot be written.
     pub async fn put(
         &self,
         at: RestingPlace,
@@ -131,9 +119,6 @@ impl PlacedDeposits {
     }
 
     /// The same with the terms of the channel.
-    ///
-    /// # Errors
-    /// When the ledger cannot be written.
     pub async fn put_of(
         &self,
         at: RestingPlace,
