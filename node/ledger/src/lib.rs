@@ -53,11 +53,13 @@ pub use ledger::Ledger;
 pub use opening::OpenMode;
 pub use payee::{Recorded, Served};
 pub use payer::{PromiseProof, SECRET_NAME_BYTES_MAX};
-pub use retention::{Pruned, Retention};
+pub use retention::{PrunedCounts, Retention};
 pub use rows::{
     Side,
     figures::{CallFigures, Latencies, Subject},
-    payee::{Accepted, BODY_BYTES_MAX, Call, CallRow, Ending, PayeeChannelFacts, PayeeChannelRow, ServedRow},
+    payee::{
+        AcceptedCall, BODY_BYTES_MAX, Call, CallRow, Ending, PayeeChannelFacts, PayeeChannelRow, ServedRow,
+    },
     payer::{
         Acknowledgement, ChannelChange, PayerChannelFacts, PayerChannelRow, Promise, Purchase, PurchaseEnd,
         Timing, Uncharged, day_of,

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use farthing_ledger::{Accepted, BODY_BYTES_MAX, Call, CallRow, LedgerError, Recorded, Served, ServedRow};
+use farthing_ledger::{
+    AcceptedCall, BODY_BYTES_MAX, Call, CallRow, LedgerError, Recorded, Served, ServedRow,
+};
 use farthing_os::{clock, killpoint};
 use farthing_protocol::{
     Address, CallId, CallReply, CallRequest, ChannelId, Hash, Receipt, Refusal, RefusalCode, Signature, Usdc,
@@ -47,7 +49,7 @@ impl Owner {
     /// Stores that a call with effects is about to run, so that a crash cannot run it twice.
     pub(super) async fn accept(&self, admitted: &Admitted) -> Result<(), Refusal> {
         let request = admitted.request();
-        let accepted = Accepted {
+        let accepted = AcceptedCall {
             payer: admitted.payer(),
             call_id: request.call_id,
             service: request.service,
