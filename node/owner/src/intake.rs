@@ -33,7 +33,7 @@ pub use self::{
     error::IntakeError,
     scalars::{ScalarError, override_scalars},
     scan::{Candidate, Found, Scan, scan},
-    tried::{ScanOutcome, Tried},
+    tried::{ScanAttempt, ScanOutcome},
 };
 use self::{
     fetch::{Fetcher, Miss, Page},
@@ -204,7 +204,9 @@ async fn graphql_at(url: &Url, options: &IntakeOptions) -> Result<Intake, Intake
             Err(miss @ Miss::Unreachable(_)) if tried.is_empty() => {
                 return Err(IntakeError::missed(url, &miss));
             }
-            other => tried.push(Tried { url: place.to_string(), came: ScanOutcome::of_endpoint(&other) }),
+            other => {
+                tried.push(ScanAttempt { url: place.to_string(), came: ScanOutcome::of_endpoint(&other) })
+            }
         }
     }
     // The name of a schema's file need not end as such names usually do.

@@ -76,7 +76,7 @@ use load::{Caller, Load};
 use registry::Registry;
 use running::{Arrival, Calls, Conflict, RunningCall};
 use terms::Terms;
-use told::{BooksLimiter, GivenAgain, Told};
+use told::{BooksLimiter, BooksQuestion, GivenAgain};
 use upstream::UpstreamAnswer;
 use x402::Door;
 
@@ -177,16 +177,18 @@ impl Owner {
                         reply.send(owner.close(peer, channel, shown).await, Bytes::new());
                     });
                 }
-                CallMessage::Calls(asked) => match self.0.told.count((peer, is_partner), Told::Calls) {
-                    Ok(()) => {
-                        let (ledger, book) = (self.0.ledger.clone(), self.0.book.clone());
-                        self.0.tasks.spawn(async move {
-                            let page = aside(move || told::page(&ledger, &book, peer, asked)).await;
-                            reply.send(page, Bytes::new());
-                        });
+                CallMessage::Calls(asked) => {
+                    match self.0.told.count((peer, is_partner), BooksQuestion::Calls) {
+                        Ok(()) => {
+                            let (ledger, book) = (self.0.ledger.clone(), self.0.book.clone());
+                            self.0.tasks.spawn(async move {
+                                let page = aside(move || told::page(&ledger, &book, peer, asked)).await;
+                                reply.send(page, Bytes::new());
+                            });
+                        }
+                        Err(refusal) => drop(reply.send(CallReply::Refused(refusal), Bytes::new())),
                     }
-                    Err(refusal) => drop(reply.send(CallReply::Refused(refusal), Bytes::new())),
-                },
+                }
             }
         }
     }

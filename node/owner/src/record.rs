@@ -19,7 +19,7 @@ use super::{
     answer::Answer,
     conflict,
     running::RunningCall,
-    told::Told,
+    told::BooksQuestion,
     upstream::{Fault, UpstreamAnswer},
 };
 
@@ -175,7 +175,7 @@ impl Owner {
         row.call.body = self.0.ledger.served_body(&row).map_err(|error| ledger_refusal(&error))?;
         // A question costs nothing, and its answer may have a body: so many a minute.
         let has_body = row.call.body.as_ref().is_some_and(|body| !body.is_empty());
-        if has_body && self.0.told.count(payer, Told::Answers).is_err() {
+        if has_body && self.0.told.count(payer, BooksQuestion::Answers).is_err() {
             return self.done(&row);
         }
         self.stored_answer(&row)?.map_or_else(|| self.done(&row), Ok)
