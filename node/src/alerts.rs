@@ -21,7 +21,7 @@ use farthing_shared::{
 use parking_lot::Mutex;
 
 use crate::{
-    backup::{Automatic, automatic::Failing},
+    backup::{Automatic, automatic::BackupFailure},
     consumer::{
         Consumer,
         channels::{PayerChannel, PayerChannels},
@@ -128,7 +128,7 @@ struct NodeFacts {
     /// Of services that this node pays, but for those that its user buys all the same.
     flagged: Vec<ServiceConduct>,
     /// The reason that there is no backup of today.
-    backup: Option<Failing>,
+    backup: Option<BackupFailure>,
     /// The space where the data folder lies.
     disk: Option<Space>,
     /// Owners whose returned deposits take room among the money at rest.
@@ -292,7 +292,7 @@ fn ailing(ailing: &HealthProblem) -> Alert {
     Alert::new(*kind, Warning, cause, *action).about(service)
 }
 
-fn no_backup(failing: &Failing) -> Alert {
+fn no_backup(failing: &BackupFailure) -> Alert {
     let cause =
         format!("the daily backup has failed since {}: {}", clock::date(failing.since_secs), failing.cause);
     let action = "solve the problem, then run `farthing backup auto now`";

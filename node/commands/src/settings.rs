@@ -10,7 +10,7 @@ use axum::{
     extract::{Path as InPath, State},
     http::StatusCode,
 };
-use farthing_chain::{ChainKind, ChainSpec, Probed};
+use farthing_chain::{ChainKind, ChainSpec, EndpointProbe};
 use farthing_config::{
     self as config, ChangedSettings, EffectiveSetting, Loaded, Sources, UserSettings, keys::SettingKey,
 };
@@ -185,7 +185,7 @@ fn chosen(running: &RunningNode, request: &ChainSettingsRequest) -> Result<UserS
     Ok(chosen)
 }
 
-fn tested(probed: &Probed, rests: bool, now_secs: u64) -> EndpointTested {
+fn tested(probed: &EndpointProbe, rests: bool, now_secs: u64) -> EndpointTested {
     let (good, detail) = match &probed.outcome {
         Ok(served) => {
             let age_secs = now_secs.saturating_sub(served.head_secs);
@@ -202,7 +202,7 @@ fn tested(probed: &Probed, rests: bool, now_secs: u64) -> EndpointTested {
 }
 
 /// One that answers is enough; one of another chain is a mistake.
-fn judge(probed: &[Probed], tested: &[EndpointTested]) -> Result<(), Failed> {
+fn judge(probed: &[EndpointProbe], tested: &[EndpointTested]) -> Result<(), Failed> {
     let wrong = probed.iter().zip(tested).find(|(probed, _)| probed.wrong_chain).map(|(_, tested)| tested);
     let none = tested.first().filter(|_| tested.iter().all(|tested| !tested.good));
     let Some(bad) = wrong.or(none) else { return Ok(()) };

@@ -42,7 +42,7 @@ struct BackupSchedule {
 
 /// The reason that there was no backup, since when, and the time of the last attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failing {
+pub struct BackupFailure {
     pub cause: String,
     pub since_secs: u64,
     tried_secs: u64,
@@ -87,7 +87,7 @@ struct AutomaticInner {
     ledger: Ledger,
     wallet: String,
     plan: RwLock<Option<BackupSchedule>>,
-    failing: Mutex<Option<Failing>>,
+    failing: Mutex<Option<BackupFailure>>,
     /// Changes, and backups, are made one after the other.
     busy: tokio::sync::Mutex<()>,
     changed: Notify,
@@ -159,7 +159,7 @@ impl Automatic {
     }
 
     /// Returns the reason that the newest attempt failed, and since when.
-    pub fn failing(&self) -> Option<Failing> {
+    pub fn failing(&self) -> Option<BackupFailure> {
         self.0.failing.lock().clone()
     }
 
@@ -215,7 +215,7 @@ impl Automatic {
                 tracing::warn!(%error, "the daily backup could not be made");
                 let now_secs = clock::now_secs();
                 let before = failing.take();
-                *failing = Some(Failing {
+                *failing = Some(BackupFailure {
                     cause: told(error),
                     since_secs: before.as_ref().map_or(now_secs, |before| before.since_secs),
                     tried_secs: now_secs,
@@ -278,7 +278,7 @@ fn told(error: &BackupError) -> String {
 }
 
 /// Computes when the next one is due: a day after the newest, or a while after the last failure.
-fn next_secs(newest_secs: Option<u64>, failing: Option<&Failing>, now_secs: u64) -> u64 {
+fn next_secs(newest_secs: Option<u64>, failing: Option<&BackupFailure>, now_secs: u64) -> u64 {
     if let Some(failing) = failing {
         let wait = AGAIN_AFTER_SECS[failing.times.clamp(1, AGAIN_AFTER_SECS.len()) - 1];
         return failing.tried_secs.min(now_secs) + wait;
@@ -311,7 +311,8 @@ mod tests {
 
     #[test]
     fn a_failure_is_tried_again_soon_and_then_less_often() {
-        let failing = |times| Failing { cause: String::new(), since_secs: NOW - 9, tried_secs: NOW, times };
+        let failing =
+            |times| BackupFailure { cause: String::new(), since_secs: NOW - 9, tried_secs: NOW, times };
         for (times, wait) in [(1, 60), (2, 600), (3, 3_600), (4, 21_600), (99, 21_600)] {
             assert_eq!(next_secs(Some(NOW - 9), Some(&failing(times)), NOW), NOW + wait, "{times}");
         }

@@ -15,7 +15,7 @@ use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallResponse, Refusal, RefusalCode, Signature,
     call::{CallStatus, Payment},
     channel::Receipt,
-    resolution::{Copies, End, Heard, OwnerAnswer, Step},
+    resolution::{Copies, CopyOutcome, End, OwnerAnswer, Step},
 };
 use tokio::time::Instant;
 
@@ -102,12 +102,12 @@ struct LostCopies {
 impl LostCopies {
     /// Takes note of what came of a copy. Of a call that its owner has, one that the caller's time broke off was not lost:
     /// what the owner said before is as true as if no time had been left for another copy.
-    fn note(&mut self, heard: Heard, word: &OwnerWord) {
+    fn note(&mut self, heard: CopyOutcome, word: &OwnerWord) {
         let is_broken_off = matches!(word, OwnerWord::Nothing(LastKnown::Lost(Interrupted::Deadline)));
-        if heard == Heard::Lost && !(self.is_taken && is_broken_off) {
+        if heard == CopyOutcome::Lost && !(self.is_taken && is_broken_off) {
             self.last = Some(word.last_known());
         }
-        self.is_taken = heard == Heard::Running;
+        self.is_taken = heard == CopyOutcome::Running;
     }
 }
 
@@ -251,11 +251,11 @@ fn pause_after(too_early: usize) -> Duration {
 }
 
 /// Reads what a copy of a call brought, for the rule and for people.
-fn heard(brought: SendResult) -> (Heard, OwnerWord) {
+fn heard(brought: SendResult) -> (CopyOutcome, OwnerWord) {
     let heard = match &brought {
-        Ok((reply, ..)) => Heard::of(reply),
-        Err(CallFailure::NeverStarted(_)) => Heard::NotSent,
-        Err(CallFailure::Unknown(_)) => Heard::Lost,
+        Ok((reply, ..)) => CopyOutcome::of(reply),
+        Err(CallFailure::NeverStarted(_)) => CopyOutcome::NotSent,
+        Err(CallFailure::Unknown(_)) => CopyOutcome::Lost,
     };
     (heard, word(brought))
 }
@@ -380,7 +380,7 @@ mod tests {
     fn what_this_node_had_no_room_for_is_not_the_owners_fault() {
         let ended = |reason| {
             let (heard, word) = heard(Err(CallFailure::NeverStarted(reason)));
-            assert_eq!(heard, Heard::NotSent);
+            assert_eq!(heard, CopyOutcome::NotSent);
             concluded(Step::Uncharged, word, LostAt::Way)
         };
         assert!(matches!(ended(NotStarted::NoRoom), Exchanged::Busy(_)));
@@ -399,7 +399,7 @@ mod tests {
             Interrupted::NoRoom { bytes: 1 },
         ] {
             let (heard, word) = heard(Err(CallFailure::Unknown(lost)));
-            assert_eq!(heard, Heard::Lost);
+            assert_eq!(heard, CopyOutcome::Lost);
             assert!(matches!(word, OwnerWord::Nothing(LastKnown::Lost(_))), "{word:?}");
         }
     }
