@@ -23,7 +23,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use farthing_bounds::{ByteBudget, Sparing};
+use farthing_bounds::{ByteBudget, LineLimiter};
 use farthing_protocol::{Address, wire::NetworkName};
 use futures::StreamExt;
 use libp2p::{
@@ -133,7 +133,7 @@ pub(crate) struct SwarmTask {
     /// Those that ended early since the last that did not.
     agreements_failed: u32,
     strikes: Strikes,
-    blocks_told: Sparing,
+    blocks_told: LineLimiter,
     /// The addresses under which peers see this node, and how many said so.
     observed: BTreeMap<Multiaddr, u32>,
     /// Those who wait for the end of a test of reachability.
@@ -165,7 +165,7 @@ impl SwarmTask {
             agreement_due: Some(Instant::now()),
             agreements_failed: 0,
             strikes: Strikes::default(),
-            blocks_told: Sparing::new(BLOCKS_TOLD_PER_MINUTE_MAX),
+            blocks_told: LineLimiter::new(BLOCKS_TOLD_PER_MINUTE_MAX),
             observed: BTreeMap::new(),
             awaiting_reach: Vec::new(),
             tick_due: Instant::now(),
