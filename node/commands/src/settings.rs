@@ -27,7 +27,7 @@ use farthing_node::{
     handles::Handles,
 };
 use farthing_os::{clock, secret::SecretText};
-use farthing_shared::blocking::aside;
+use farthing_shared::blocking::run_blocking;
 use parking_lot::RwLock;
 use tokio_util::sync::CancellationToken;
 
@@ -221,7 +221,7 @@ async fn restore(
     let bytes = super::backup::read(&Backups::of(&config.node), &name).await?;
     let sources = running.sources.clone();
     let node = running.node.clone();
-    let staged = aside(move || {
+    let staged = run_blocking(move || {
         let check = |file: &Path| check_settings(&sources, file);
         let wallet_passphrase = config.wallet.passphrase.as_ref();
         let own = || node.money_at_end();

@@ -22,7 +22,7 @@ use farthing_protocol::{
     limits,
     shards::Shards,
 };
-use farthing_shared::{blocking::start_aside, keyed_semaphore::SharedPlaces};
+use farthing_shared::{blocking::start_blocking, keyed_semaphore::SharedPlaces};
 use futures::{StreamExt, stream::FuturesUnordered};
 use lru::LruCache;
 use parking_lot::Mutex;
@@ -288,7 +288,7 @@ impl Catalog {
             let verified = listings.filter_map(|listing| catalog.accept(listing, node));
             verified.filter(|listing| listing.updated_secs <= latest_secs && fits(&search, listing)).collect()
         };
-        start_aside(verifying).await.unwrap_or_default()
+        start_blocking(verifying).await.unwrap_or_default()
     }
 
     /// Answers a search of `peer` in its turn, on a task of its own.

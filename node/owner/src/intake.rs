@@ -26,7 +26,7 @@ use farthing_bounds::ByteBudget;
 use farthing_bridge::report::{ReadError, Reading};
 use farthing_os::secret::SecretText;
 pub use farthing_protocol::listing::ServiceKind as Kind;
-use farthing_shared::blocking::start_aside;
+use farthing_shared::blocking::start_blocking;
 use url::Url;
 
 pub use self::{
@@ -162,7 +162,7 @@ pub async fn read(source: Source, options: IntakeOptions) -> Result<Intake, Inta
 
 /// Reads on a thread that may be busy.
 async fn parse(bytes: Bytes) -> Result<Reading, ReadError> {
-    let reading = start_aside(move || farthing_bridge::read(&bytes)).await;
+    let reading = start_blocking(move || farthing_bridge::read(&bytes)).await;
     reading.unwrap_or_else(|_| Err(ReadError::new("document", "it could not be read; please report this")))
 }
 

@@ -22,7 +22,7 @@ use farthing_protocol::{
     limits,
 };
 use farthing_shared::{
-    blocking::aside,
+    blocking::run_blocking,
     call_ends::{BegunCall, CallEnds},
     refused::{RefusedCall, RefusedCalls},
 };
@@ -182,7 +182,8 @@ impl Owner {
                         Ok(()) => {
                             let (ledger, book) = (self.0.ledger.clone(), self.0.book.clone());
                             self.0.tasks.spawn(async move {
-                                let page = aside(move || told::page(&ledger, &book, peer, asked)).await;
+                                let page =
+                                    run_blocking(move || told::page(&ledger, &book, peer, asked)).await;
                                 reply.send(page, Bytes::new());
                             });
                         }

@@ -7,7 +7,7 @@ use farthing_control::types::{
 use farthing_discovery::method_of;
 use farthing_os::secret::SecretText;
 use farthing_protocol::{ServiceId, call::Method};
-use farthing_shared::blocking::aside;
+use farthing_shared::blocking::run_blocking;
 use url::Url;
 
 use super::{
@@ -172,7 +172,7 @@ impl Reader {
             SamplesFile::None => None,
             SamplesFile::Described => {
                 let api = service.api.clone();
-                aside(move || samples::described(&api)).await
+                run_blocking(move || samples::described(&api)).await
             }
             SamplesFile::Recorded => {
                 let options = self.upstream.clone();

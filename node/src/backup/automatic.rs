@@ -14,7 +14,7 @@ use std::{
 use farthing_control::types::{AutomaticBackups, Backup};
 use farthing_ledger::{Ledger, LedgerError, Namespace};
 use farthing_os::{clock, file_names, secret::SecretText};
-use farthing_shared::blocking::{aside, start_aside};
+use farthing_shared::blocking::{run_blocking, start_blocking};
 use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
@@ -142,7 +142,7 @@ impl Automatic {
     pub async fn standing(&self) -> AutomaticBackups {
         let plan = self.plan();
         let backups = self.0.backups.clone();
-        let newest = start_aside(move || backups.newest(BackupOrigin::Automatically)).await;
+        let newest = start_blocking(move || backups.newest(BackupOrigin::Automatically)).await;
         let newest = newest.ok().and_then(Result::ok).flatten();
         let failing = self.failing();
         let newest_secs = newest.as_ref().map(|newest| newest.written_secs);
@@ -178,7 +178,7 @@ impl Automatic {
         let _alone = self.0.busy.lock().await;
         let before = self.plan();
         let recipient = match (passphrase, &before) {
-            (Some(passphrase), _) => aside(move || Recipient::of(&passphrase)).await?,
+            (Some(passphrase), _) => run_blocking(move || Recipient::of(&passphrase)).await?,
             (None, Some(plan)) => plan.recipient.clone(),
             (None, None) => return Err(AutomaticError::NoPassphrase),
         };
@@ -204,7 +204,7 @@ impl Automatic {
         let _alone = self.0.busy.lock().await;
         let plan = self.plan().ok_or(AutomaticError::Off)?;
         let inner = self.0.clone();
-        let made = aside(move || inner.make(plan)).await;
+        let made = run_blocking(move || inner.make(plan)).await;
         let mut failing = self.0.failing.lock();
         match &made {
             Ok(file) => {

@@ -17,7 +17,7 @@ use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, ChannelId, Outcome, RefusalCode, Usdc,
     books::{CALLS_PAGE_MAX, CallRecord, CallsAsked, CallsPage},
 };
-use farthing_shared::blocking::aside;
+use farthing_shared::blocking::run_blocking;
 use farthing_wallet::Signer;
 
 use super::{BadPage, BooksError, NotTold, channels::PayerChannels};
@@ -304,7 +304,7 @@ impl BookComparer<'_> {
                 return Err(BooksError::ShortPages);
             }
             let (ledger, until) = (self.ledger.clone(), page.next);
-            let mine = aside(move || ledger.purchases_from(owner, after, until)).await?;
+            let mine = run_blocking(move || ledger.purchases_from(owner, after, until)).await?;
             self.compare_page((asked_secs, &open), &mine, &page, compared, &mut unknown)?;
             match page.next {
                 Some(next) => after = Some(next),

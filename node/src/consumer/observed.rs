@@ -19,7 +19,7 @@ use farthing_bridge::promised;
 use farthing_discovery::{Asker, CallPlan, KnownService};
 use farthing_ledger::{Promise, Purchase};
 use farthing_protocol::{CallRequest, CallResponse, Outcome, Receipt, ServiceId, call::Method, limits};
-use farthing_shared::blocking::start_aside;
+use farthing_shared::blocking::start_blocking;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{
@@ -265,7 +265,7 @@ impl ChargedAnswer {
         if self.body.len() < BESIDE_BYTES_MIN {
             return self.judge(&service);
         }
-        start_aside(move || self.judge(&service)).await.unwrap_or_default()
+        start_blocking(move || self.judge(&service)).await.unwrap_or_default()
     }
 
     fn judge(&self, service: &KnownService) -> Option<String> {

@@ -9,7 +9,7 @@ use std::{collections::HashMap, sync::Arc};
 use farthing_ledger::{CallRow, Ledger, LedgerError, Position, Window};
 use farthing_os::clock;
 use farthing_protocol::{Outcome, ServiceId, Usdc};
-use farthing_shared::blocking::aside;
+use farthing_shared::blocking::run_blocking;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -71,7 +71,7 @@ impl Tally {
     /// Counts what every service served, exactly as the ledger has it now.
     pub async fn counts(&self, ledger: &Ledger) -> Result<Counts, LedgerError> {
         let (tally, ledger) = (self.clone(), ledger.clone());
-        aside(move || {
+        run_blocking(move || {
             let mut settled = tally.0.lock();
             let now = (clock::now_secs(), Instant::now());
             settled.count(now, |from_secs, each| served_since(&ledger, from_secs, each))

@@ -8,7 +8,7 @@ use farthing_ledger::{LedgerError, PayerChannelRow};
 use farthing_protocol::{
     Address, CallMessage, CallReply, ChannelId, Domain, RefusalCode, Usdc, Voucher, call::ChannelSync,
 };
-use farthing_shared::blocking::aside;
+use farthing_shared::blocking::run_blocking;
 
 use super::{BookComparer, BookComparison, PAGE_TIMEOUT};
 use crate::consumer::{BooksError, NotTold, reconcile::FORGOTTEN_MAX, shown::newest_word};
@@ -170,7 +170,7 @@ impl BookComparer<'_> {
 
     async fn channels_with(&self, owner: Address) -> Result<Vec<PayerChannelRow>, LedgerError> {
         let ledger = self.ledger.clone();
-        let rows = aside(move || ledger.payer_channels()).await?;
+        let rows = run_blocking(move || ledger.payer_channels()).await?;
         Ok(rows.into_iter().filter(|row| row.config.payee == owner).collect())
     }
 
