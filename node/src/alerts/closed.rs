@@ -3,7 +3,7 @@
 use farthing_control::types::{Alert, AlertKind, AlertSeverity::Warning};
 use farthing_protocol::Usdc;
 
-use crate::consumer::{funding::ClosedUnasked, rest::RestLimits, resting::RestSum};
+use crate::consumer::{funding::ClosedUnasked, rest::RestLimits, rest_sum::RestSum};
 
 /// Keeps the owners of whom what came back takes at least half of a limit: of its own, or together with all others of the
 /// limit in all.

@@ -19,13 +19,13 @@ use super::{
     answer::ExpectedAnswer,
     channels::{Reservation, Shortage},
     exchange::Exchanged,
+    open_verdict::{BoughtVersion, OpenVerdict},
     places::CallPlace,
     prepared::{Headroom, Prepared},
     prices::AcceptedPrice,
     recording::Recording,
     shares::CallShare,
     spending, terms,
-    unjudged::{BoughtVersion, OpenVerdict},
 };
 
 /// The most times that a call finds its channel's headroom used up, and waits for more.

@@ -20,8 +20,8 @@ use super::{
     answer::{self, Mismatch},
     channels::{PayerChannel, Reservation},
     exchange::{Exchanged, LostAt},
+    open_verdict::OpenVerdict,
     unanswered::Unanswered,
-    unjudged::OpenVerdict,
 };
 
 /// The longest that a deposit may be on its way into the books which an owner serves a call on already.

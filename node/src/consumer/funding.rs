@@ -23,8 +23,8 @@ use tokio_util::task::TaskTracker;
 use super::{
     AwaitedClose, AwaitedDeposit, BuyError, MissingFunds,
     channels::{PayerChannel, PayerChannels},
+    close_promises::ClosePromises,
     deposits::{DepositPolicy, WantedDeposit},
-    promised::ClosePromises,
     refills::{EmptiedRound, Refills},
     rest::{AtRest, COUNTED_FOR, ChannelSum, PlacedDeposits, RestLimits, RestingPlace},
     spending::OverLimit,

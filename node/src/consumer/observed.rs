@@ -29,8 +29,8 @@ use super::{
         window::{CallEnd, LostAnswer},
     },
     exchange::LostAt,
+    open_verdict::{BoughtVersion, OpenVerdict},
     unanswered::Unanswered,
-    unjudged::{BoughtVersion, OpenVerdict},
 };
 
 /// A larger answer is judged beside the tasks that serve calls.

@@ -21,9 +21,9 @@ use super::{
     answer::{self, ExpectedAnswer, Mismatch},
     channels::Reservation,
     exchange::{ASK_TIMEOUT, Exchanged, OwnerWord},
+    open_verdict::OpenVerdict,
     pauses::{ASK_EVERY_FIRST, ASK_EVERY_MAX},
     spending::Grant,
-    unjudged::OpenVerdict,
 };
 
 impl Earlier {

@@ -24,7 +24,7 @@ use tokio::time::Instant;
 
 use super::{
     channels::{PayerChannel, PayerChannels},
-    resting::RestSum,
+    rest_sum::RestSum,
     spending::OverLimit,
 };
 

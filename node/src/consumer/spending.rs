@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use farthing_protocol::{Address, ServiceId, Usdc};
 
-use super::resting::RestSum;
+use super::rest_sum::RestSum;
 
 /// Ways to have back what lies in channels.
 const OF_OWNER_BACK: &str =

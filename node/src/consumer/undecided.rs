@@ -19,8 +19,8 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::{
+    open_verdict::OpenVerdict,
     pauses::{ASK_EVERY_FIRST, ASK_EVERY_MAX},
-    unjudged::OpenVerdict,
 };
 
 /// The least that may be undecided, in prices of the call at hand, whatever the setting says: dear calls have to work, too.
@@ -308,7 +308,7 @@ mod tests {
     use farthing_protocol::{Listing, SecretKey, ServiceNonce, Signed};
 
     use super::*;
-    use crate::consumer::{channels::tests::usdc, unjudged::BoughtVersion};
+    use crate::consumer::{channels::tests::usdc, open_verdict::BoughtVersion};
 
     const OWNER: Address = Address::from_bytes([1; 20]);
     const OTHER: Address = Address::from_bytes([2; 20]);

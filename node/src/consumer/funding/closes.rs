@@ -12,7 +12,7 @@ use farthing_protocol::{Address, ChannelConfig, ChannelId};
 use farthing_shared::keyed_mutex::KeyedGuard;
 
 use super::{Funding, FundingInner};
-use crate::consumer::{channels::PayerChannel, refills::AskNote, rest::RestingPlace, resting::RestSum};
+use crate::consumer::{channels::PayerChannel, refills::AskNote, rest::RestingPlace, rest_sum::RestSum};
 
 /// An owner that closed a channel although this node did not ask, and whose deposits of the last day count yet.
 #[derive(Clone, Copy, Debug)]

@@ -19,7 +19,7 @@ use crate::{
             PayerChannels,
             tests::{terms as channel_terms, usdc},
         },
-        promised::{ClosePromises, CloseWord},
+        close_promises::{ClosePromises, CloseWord},
     },
     settlement::{SettlementRequest, payee::Payee, policy::Policy},
 };
