@@ -31,8 +31,8 @@ use tokio::time::Instant;
 use super::{
     Catalog, CatalogError,
     index_nodes::{Candidate, IndexAnswers, is_expected},
+    look_alikes::warn_of,
     replaces,
-    resembling::warn_of,
 };
 
 /// Index nodes that are drawn by lot, of which few are asked.

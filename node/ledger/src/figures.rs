@@ -7,12 +7,12 @@
 //! A call is in one row at any time, so no sum can differ from its parts. What is taken out of the history when it is old
 //! stays counted here. An hour and a day have rows for so many services; the calls of further ones share a row.
 
-mod making;
+mod rebuild;
 
 use farthing_protocol::{Address, ServiceId};
 use redb::{ReadTransaction, ReadableTable, Table, WriteTransaction};
 
-pub(crate) use self::making::{FIGURES_DAY, begin, fit, make};
+pub(crate) use self::rebuild::{FIGURES_DAY, begin, fit, make};
 use crate::{
     Ledger,
     error::Result,

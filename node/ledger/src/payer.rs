@@ -8,8 +8,8 @@
 //! included; every open promise's cumulative ≤ signed ≤ deposited (the highest ever confirmed); a day's total
 //! is the sum of the charges of its purchases. They change in the same commits as what they sum.
 
-mod lacking;
-mod observed;
+mod chain_facts;
+mod missing_calls;
 mod receipts;
 
 use farthing_protocol::{
@@ -20,7 +20,7 @@ use farthing_protocol::{
 use redb::{ReadTransaction, ReadableTable, WriteTransaction};
 
 use self::{
-    observed::observe,
+    chain_facts::observe,
     receipts::{acknowledge, acknowledge_found},
 };
 use crate::{
@@ -154,7 +154,7 @@ impl Ledger {
             let promised = record_promise(tx, &promise);
             match &promised {
                 Err(error) if error.is_failure() => return promised.map(Ok),
-                Err(_) => lacking::note_refused(tx, &promise.request.payment)?,
+                Err(_) => missing_calls::note_refused(tx, &promise.request.payment)?,
                 Ok(_) => {}
             }
             Ok(promised)

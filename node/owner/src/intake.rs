@@ -17,7 +17,7 @@ mod pages;
 mod places;
 mod scalars;
 mod scan;
-mod tried;
+mod scan_attempt;
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub use self::{
     error::IntakeError,
     scalars::{ScalarError, override_scalars},
     scan::{Candidate, Found, Scan, scan},
-    tried::{ScanAttempt, ScanOutcome},
+    scan_attempt::{ScanAttempt, ScanOutcome},
 };
 use self::{
     fetch::{Fetcher, Miss, Page},

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use farthing_bridge::report::ReadError;
 use url::Url;
 
-use super::{fetch::Miss, tried::ScanAttempt};
+use super::{fetch::Miss, scan_attempt::ScanAttempt};
 use crate::upstream::UpstreamError;
 
 /// The reason that there is no description.

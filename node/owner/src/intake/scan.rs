@@ -24,7 +24,7 @@ use super::{
     fetch::{Fetcher, Miss, Page},
     graphql::{self, Endpoint},
     pages, parse, places,
-    tried::{ScanAttempt, ScanOutcome, first_problem},
+    scan_attempt::{ScanAttempt, ScanOutcome, first_problem},
 };
 
 /// Requests under way at once: quick, and nothing that a small server notices.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::intake::{
     Intake, IntakeError,
-    tried::{ScanAttempt, ScanOutcome},
+    scan_attempt::{ScanAttempt, ScanOutcome},
 };
 
 /// The results of a search.
