@@ -52,9 +52,6 @@ pub struct Reader {
 
 impl Reader {
     /// Reads the file's source, if it names one, and puts the service together.
-    ///
-    /// # Errors
-    /// [`PublishError`], saying what cannot be read or offered.
     pub async fn read(&self, mut file: ServiceFile) -> Result<NewService, PublishError> {
         let reading = self.reading(&mut file).await?;
         self.assemble(file, reading).await

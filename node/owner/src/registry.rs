@@ -213,9 +213,6 @@ impl Registry {
     }
 
     /// The service that [`Registry::add`] would publish, judged the same; nothing is stored or told.
-    ///
-    /// # Errors
-    /// [`RegistryError`] naming what is wrong.
     pub fn preview(&self, new: NewService) -> Result<Registered, RegistryError> {
         let earlier = new.id.map(|id| self.find(id)).transpose()?;
         open(&wire::encode(&self.prepare(new, earlier.as_deref())?), &self.0.options)

@@ -270,9 +270,6 @@ impl PayerChannels {
     }
 
     /// Reserves headroom for a call at `price` with `owner`.
-    ///
-    /// # Errors
-    /// [`Shortage`], which says what would help.
     pub fn reserve(&self, owner: Address, price: Usdc, now_secs: u64) -> Result<Reservation, Shortage> {
         let mut channels = self.channels.lock();
         if channels.with(owner).any(|channel| channel.state.stopped) {

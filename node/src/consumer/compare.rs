@@ -239,9 +239,6 @@ impl OneSidedCalls {
 
 /// Takes a page only when it answers what was asked: its calls behind the last one, in order, each once, and no more
 /// than fit a page.
-///
-/// # Errors
-/// [`BadPage`] says what is wrong with it.
 pub fn check_page(after: Option<CallId>, page: &CallsPage) -> Result<(), BadPage> {
     if page.records.len() > CALLS_PAGE_MAX {
         return Err(BadPage::TooMany(page.records.len()));

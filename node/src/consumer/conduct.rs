@@ -128,9 +128,6 @@ impl Conduct {
 
     /// Admits a paid call of the service with a secret, if it may be made now; returns the trial it is, if the service
     /// is flagged for that secret and stopped.
-    ///
-    /// # Errors
-    /// [`ServiceRefusal`].
     pub fn admit(&self, service: ServiceId, secret: &str) -> Result<Option<TrialPermit>, ServiceRefusal> {
         self.admit_at(service, secret, Instant::now())
     }

@@ -316,9 +316,6 @@ impl Funding {
     }
 
     /// Checks what the owner asks for, before any money moves: of the channel in use, or of a new one.
-    ///
-    /// # Errors
-    /// The first bound that is passed.
     pub fn check_terms(&self, accept: &Accept) -> Result<(), Unfit> {
         match self.open(accept.pay_to) {
             Some(channel) => self.0.bounds.check_delay(channel.config.close_delay_secs),

@@ -148,9 +148,6 @@ impl Spending {
     }
 
     /// Counts `price` against every cap, or leaves everything as it was.
-    ///
-    /// # Errors
-    /// [`OverLimit`], naming the cap and the setting that raises it.
     pub fn reserve(
         &mut self,
         limits: &SpendingCaps,
