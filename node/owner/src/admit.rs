@@ -446,7 +446,6 @@ impl Admitted {
         self.payer
     }
 
-    /// The service, and which of its operations.
     pub fn operation(&self) -> (ServiceId, &str) {
         (self.request.service, &self.plan.operation)
     }

@@ -345,7 +345,6 @@ struct Request<'a> {
     call_id: String,
 }
 
-/// The field of a parameter.
 pub(super) fn field_name(parameter: &str) -> String {
     format!("{PARAMETER}{}", encoded(parameter))
 }
