@@ -7,7 +7,7 @@ use http::StatusCode;
 
 use super::{
     access::Refused,
-    held::LogInFirst,
+    held_forms::LogInFirst,
     page::{self, Rendered},
     password_first::{PasswordFirst, Why, status_of},
     theme::Theme,

@@ -25,7 +25,7 @@ use super::{
     failure::Failure,
     frame::Visit,
     guard::{cookie, not_logged_in, session_of},
-    held::{HeldForm, LogInFirst},
+    held_forms::{HeldForm, LogInFirst},
     password_first::{PasswordFirst, Why},
     theme::{THEME_COOKIE, Theme},
 };

@@ -6,7 +6,7 @@
 //! was cut off half-way may have been served.
 
 mod inbound;
-mod kept;
+mod kept_streams;
 mod missed_answers;
 mod outbound;
 #[cfg(test)]
@@ -19,7 +19,7 @@ use farthing_protocol::{Address, CallMessage, CallReply};
 use tokio::sync::oneshot;
 
 pub(crate) use self::{
-    inbound::CallServer, kept::KeptStreams, missed_answers::Missed, outbound::AskingStream,
+    inbound::CallServer, kept_streams::KeptStreams, missed_answers::Missed, outbound::AskingStream,
 };
 use crate::line::Origin;
 

@@ -15,7 +15,7 @@ mod publishing;
 mod reachability;
 mod relays;
 mod rendezvous;
-mod waiting;
+mod waiters;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},

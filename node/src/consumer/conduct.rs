@@ -2,7 +2,7 @@
 //! that stops buying from them.
 //!
 //! In order: a flagged service that is stopped is refused before anything is promised, but for one trial at a time
-//! ([`Conduct::admit`]); what a call came to is judged after its answer was handed on ([`observed`](super::observed)),
+//! ([`Conduct::admit`]); what a call came to is judged after its answer was handed on ([`observations`](super::observations)),
 //! and counted ([`Conduct::note`]). Kept in the ledger for services with something to tell, so that a flag outlives
 //! restarts and services that are well cost nothing.
 //!

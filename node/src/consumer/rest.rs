@@ -28,9 +28,9 @@ use super::{
     spending::OverLimit,
 };
 
-mod stored;
+mod stored_places;
 
-pub use stored::{PlacedDeposit, PlacedDeposits, StoredPlaces};
+pub use stored_places::{PlacedDeposit, PlacedDeposits, StoredPlaces};
 
 /// The time for which a deposit counts that was made or failed: for as long an endpoint can bring its authorization.
 pub const COUNTED_FOR: Duration = Duration::from_secs(AUTHORIZATION_SECS);

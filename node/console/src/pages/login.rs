@@ -18,7 +18,7 @@ use crate::{
     failure::{Failure, Page},
     form::{GuestForm, HarmlessForm, NoFields},
     guard::{COOKIE, cookie, session_of},
-    held::HeldForm,
+    held_forms::HeldForm,
     page::{Rendered, next_or_home},
     password_first::not_taken,
     theme::{THEME_COOKIE, Theme},

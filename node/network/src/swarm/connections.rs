@@ -24,7 +24,7 @@ use super::{
     SwarmTask,
     dials::{DIALLED_ADDRESSES_MAX, is_own_limit},
     peers::PeerFacts,
-    waiting::Waiter,
+    waiters::Waiter,
 };
 use crate::{
     BootstrapState, NotStarted,

@@ -14,7 +14,7 @@ use farthing_os::clock;
 use farthing_protocol::{Address, Hash, keccak256, wire};
 use libp2p::{Multiaddr, PeerId, core::ConnectedPoint, swarm::ConnectionId};
 
-use super::waiting::{Waiter, Waiters};
+use super::waiters::{Waiter, Waiters};
 use crate::{
     Direction, Neighbour, NotStarted, PeerInfo,
     addresses::{self, circuit},
