@@ -17,7 +17,7 @@ use crate::{
     parameters::{self, ArgumentValues, style},
     problem::{PlanError, Problem},
     request::HttpRequest,
-    routing::{BadPath, RouteError, Routed, Routes, Template},
+    routing::{BadPath, RouteError, RouteMatch, Routes, Template},
     shown,
     values::Checker,
 };
@@ -88,7 +88,7 @@ impl Api {
     }
 
     /// The route of a call. Whoever may read a path may ask for its head alone (RFC 9110, 9.3.2).
-    fn route<'a>(&'a self, method: &str, path: &'a str) -> Result<Routed<'a>, RouteError> {
+    fn route<'a>(&'a self, method: &str, path: &'a str) -> Result<RouteMatch<'a>, RouteError> {
         let own = self.routes.find(method, path);
         if !asks_for_head(method) || !matches!(own, Err(RouteError::MethodNotAllowed { .. })) {
             return own;
@@ -130,7 +130,7 @@ impl Api {
     fn http(
         &self,
         operation: &Operation,
-        routed: &Routed<'_>,
+        routed: &RouteMatch<'_>,
         call: &Call<'_>,
     ) -> Result<HttpRequest, PlanError> {
         let mut checker = Checker::new(&self.description);

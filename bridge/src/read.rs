@@ -13,9 +13,6 @@ use crate::{
 };
 
 /// Reads an API description of any known kind.
-///
-/// # Errors
-/// [`ReadError`] that says what the document seems to be, what is wrong with it, and where.
 pub fn read(bytes: &[u8]) -> Result<Reading, ReadError> {
     if looks_like_openapi(bytes) {
         openapi::read(bytes)

@@ -34,14 +34,14 @@ pub struct Route {
 /// Routes of one service, indexed.
 #[derive(Debug, Clone, Default)]
 pub struct Routes {
-    routes: Vec<Indexed>,
+    routes: Vec<IndexedRoute>,
     tree: Tree,
     /// Routes by template, for templates with parameters.
     by_template: HashMap<String, Vec<usize>>,
 }
 
 #[derive(Debug, Clone)]
-struct Indexed {
+struct IndexedRoute {
     operation: usize,
     method: Method,
     template: Template,
@@ -52,7 +52,7 @@ pub type PathValues<'a> = Vec<(&'a str, Cow<'a, str>)>;
 
 /// The destination of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Routed<'a> {
+pub struct RouteMatch<'a> {
     /// Position among the routes.
     pub route: usize,
     pub operation: usize,
@@ -92,7 +92,7 @@ impl Routes {
             if template.parameters().next().is_some() {
                 indexed.by_template.entry(route.template.clone()).or_default().push(index);
             }
-            indexed.routes.push(Indexed { operation: route.operation, method: route.method, template });
+            indexed.routes.push(IndexedRoute { operation: route.operation, method: route.method, template });
         }
         Ok(indexed)
     }
@@ -110,7 +110,7 @@ impl Routes {
     ///
     /// # Errors
     /// [`RouteError`], which tells an unknown path from a wrong method, and takes time to say what may have been meant.
-    pub fn find<'a>(&'a self, method: &str, path: &'a str) -> Result<Routed<'a>, RouteError> {
+    pub fn find<'a>(&'a self, method: &str, path: &'a str) -> Result<RouteMatch<'a>, RouteError> {
         let path = RequestPath::parse(path)?;
         let mut passed = Vec::new();
         if let Some(routed) = self.search(method, &path, &mut passed) {
@@ -139,7 +139,7 @@ impl Routes {
         method: &str,
         path: &RequestPath<'a>,
         passed: &mut Vec<usize>,
-    ) -> Option<Routed<'a>> {
+    ) -> Option<RouteMatch<'a>> {
         let wanted = Method::parse(method);
         let mut is_wanted = |route: usize| {
             let wanted = Some(self.routes[route].method) == wanted;
@@ -152,21 +152,21 @@ impl Routes {
         let same_text = path.raw().contains('{').then(|| self.by_template.get(path.raw())).flatten();
         let same_text = same_text.into_iter().flatten();
         if let Some(route) = same_text.copied().find(|route| is_wanted(*route)) {
-            return Some(Routed { route, operation: self.routes[route].operation, path_values: None });
+            return Some(RouteMatch { route, operation: self.routes[route].operation, path_values: None });
         }
         let is_right = |route: usize| !self.routes[route].template.is_half_of(path) && is_wanted(route);
         if let Some(route) = self.tree.find(path, is_right)
             && let Some(values) = self.routes[route].template.values(path)
         {
-            let Indexed { operation, .. } = self.routes[route];
-            return Some(Routed { route, operation, path_values: Some(values) });
+            let IndexedRoute { operation, .. } = self.routes[route];
+            return Some(RouteMatch { route, operation, path_values: Some(values) });
         }
         None
     }
 
     /// The template of another operation than `routed` that some upstream may take a request for: as it is sent, and as
     /// it is [read](path::readings) by whoever decodes more than we do.
-    pub(crate) fn other_than(&self, routed: &Routed<'_>, segments: &[String]) -> Option<&Template> {
+    pub(crate) fn other_than(&self, routed: &RouteMatch<'_>, segments: &[String]) -> Option<&Template> {
         let method = self.routes[routed.route].method.as_str();
         let path = segments.iter().fold(String::new(), |path, segment| path + "/" + segment);
         path::readings(path).find_map(|path| {

@@ -14,7 +14,7 @@ use crate::{
     description::{ApiDescription, NamedSchema, Schema, SchemaId, Shape},
     limits::{SCHEMAS_MAX, VALUE_DEPTH_MAX},
     names::TakenNames,
-    walk::{SchemaPath, Then, walk_below, walk_operations},
+    walk::{SchemaPath, WalkStep, walk_below, walk_operations},
 };
 
 /// Inline schemas within each other. Each takes up to five levels of brackets of the 127 that a document may have.
@@ -25,11 +25,11 @@ pub fn share(description: &mut ApiDescription) {
     drop_deep_examples(description);
     let mut counts: HashMap<String, usize> = HashMap::new();
     visit_all(description, &mut |schema, _| {
-        let Some(key) = key(&schema.shape) else { return Then::Descend };
+        let Some(key) = key(&schema.shape) else { return WalkStep::Descend };
         let count = counts.entry(key).or_default();
         *count += 1;
         // What is inside an equal shape is counted once: it moves together with the shape.
-        if *count == 1 { Then::Descend } else { Then::Skip }
+        if *count == 1 { WalkStep::Descend } else { WalkStep::Skip }
     });
     let mut moves = Moves::new(description, counts);
     visit_all(description, &mut |schema, at| moves.visit(schema, at));
@@ -42,7 +42,10 @@ pub fn share(description: &mut ApiDescription) {
 }
 
 /// Every schema that is not itself a named one.
-fn visit_all(description: &mut ApiDescription, visit: &mut dyn FnMut(&mut Schema, SchemaPath<'_>) -> Then) {
+fn visit_all(
+    description: &mut ApiDescription,
+    visit: &mut dyn FnMut(&mut Schema, SchemaPath<'_>) -> WalkStep,
+) {
     walk_operations(description, visit);
     for named in &mut description.schemas {
         walk_below(&mut named.schema, SchemaPath { hint: &named.name, depth: 0 }, visit);
@@ -82,20 +85,20 @@ impl Moves {
         Self { counts, named, names, unvisited, schemas: description.schemas.len() }
     }
 
-    fn visit(&mut self, schema: &mut Schema, at: SchemaPath<'_>) -> Then {
+    fn visit(&mut self, schema: &mut Schema, at: SchemaPath<'_>) -> WalkStep {
         let key = key(&schema.shape);
         if let Some(id) = key.as_ref().and_then(|key| self.named.get(key)) {
             schema.shape = Shape::Ref(*id);
-            return Then::Skip;
+            return WalkStep::Skip;
         }
         let occurs_again =
             key.as_ref().is_some_and(|key| self.counts.get(key).is_some_and(|count| *count > 1));
         let is_deep = at.depth >= INLINE_DEPTH_MAX
             && matches!(schema.shape, Shape::Array(_) | Shape::Object(_) | Shape::OneOf(_));
         if !(occurs_again || is_deep) || self.schemas >= SCHEMAS_MAX {
-            return Then::Descend;
+            return WalkStep::Descend;
         }
-        let Ok(index) = u32::try_from(self.schemas) else { return Then::Descend };
+        let Ok(index) = u32::try_from(self.schemas) else { return WalkStep::Descend };
         self.schemas += 1;
         let hint = if schema.title.is_empty() { at.hint } else { &schema.title };
         let name = self.names.unique(&camel(hint), "");
@@ -104,7 +107,7 @@ impl Moves {
         if let Some(key) = key {
             self.named.insert(key, SchemaId(index));
         }
-        Then::Skip
+        WalkStep::Skip
     }
 }
 
@@ -140,7 +143,7 @@ fn drop_deep_examples(description: &mut ApiDescription) {
     description.schemas.iter_mut().for_each(|named| clear(&mut named.schema));
     visit_all(description, &mut |schema, _| {
         clear(schema);
-        Then::Descend
+        WalkStep::Descend
     });
 }
 

@@ -4,7 +4,7 @@ use crate::description::{ApiDescription, Operation, Schema, Shape};
 
 /// The next step below a schema that was visited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Then {
+pub enum WalkStep {
     Descend,
     Skip,
 }
@@ -31,9 +31,9 @@ fn beginning(name: &str) -> &str {
 pub fn walk(
     schema: &mut Schema,
     at: SchemaPath<'_>,
-    visit: &mut dyn FnMut(&mut Schema, SchemaPath<'_>) -> Then,
+    visit: &mut dyn FnMut(&mut Schema, SchemaPath<'_>) -> WalkStep,
 ) {
-    if visit(schema, at) == Then::Skip {
+    if visit(schema, at) == WalkStep::Skip {
         return;
     }
     walk_below(schema, at, visit);
@@ -43,7 +43,7 @@ pub fn walk(
 pub fn walk_below(
     schema: &mut Schema,
     at: SchemaPath<'_>,
-    visit: &mut dyn FnMut(&mut Schema, SchemaPath<'_>) -> Then,
+    visit: &mut dyn FnMut(&mut Schema, SchemaPath<'_>) -> WalkStep,
 ) {
     let inside = |name| SchemaPath { hint: beginning(name), depth: at.depth + 1 };
     match &mut schema.shape {
@@ -73,7 +73,7 @@ pub fn walk_below(
 /// Visits the schemas of all operations.
 pub fn walk_operations(
     description: &mut ApiDescription,
-    visit: &mut dyn FnMut(&mut Schema, SchemaPath<'_>) -> Then,
+    visit: &mut dyn FnMut(&mut Schema, SchemaPath<'_>) -> WalkStep,
 ) {
     for operation in &mut description.operations {
         let at = |name| SchemaPath { hint: beginning(name), depth: 0 };
@@ -88,7 +88,10 @@ pub fn walk_operations(
     }
 }
 
-pub fn walk_answers(operation: &mut Operation, visit: &mut dyn FnMut(&mut Schema, SchemaPath<'_>) -> Then) {
+pub fn walk_answers(
+    operation: &mut Operation,
+    visit: &mut dyn FnMut(&mut Schema, SchemaPath<'_>) -> WalkStep,
+) {
     for response in &mut operation.responses {
         let what = if response.status.is_success() { "answer" } else { "error" };
         let hint = format!("{} {what}", beginning(&operation.id));
@@ -121,7 +124,7 @@ mod tests {
         let mut hints = Vec::new();
         walk_operations(&mut description, &mut |_, at| {
             hints.push(at.hint.len());
-            Then::Descend
+            WalkStep::Descend
         });
         let (name, request, answer) = (HINT_BYTES_MAX, HINT_BYTES_MAX + 8, HINT_BYTES_MAX + 7);
         assert_eq!(hints, [name, name, request, name, answer, name]);

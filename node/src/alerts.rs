@@ -9,7 +9,7 @@ use farthing_config::FlagRule;
 use farthing_ledger::{Ledger, LedgerError};
 use farthing_owner::{
     book::Book,
-    health::{Ailing, Health},
+    health::{Health, HealthProblem},
     terms::Terms,
     upstream::UpstreamOptions,
 };
@@ -21,15 +21,15 @@ use farthing_shared::{
 use parking_lot::Mutex;
 
 use crate::{
-    backup::{Automatic, automatic::Failing},
+    backup::{Automatic, automatic::BackupFailure},
     consumer::{
         Consumer,
         channels::{PayerChannel, PayerChannels},
         conduct::ServiceConduct,
         funding::{ClosedUnasked, Funding},
-        rules::Stopped,
+        rules::SpendingStop,
     },
-    status::{ClockOff, Readiness, Waiting},
+    status::{ClockOff, NotReadyPart, Readiness},
 };
 
 mod closed;
@@ -98,12 +98,12 @@ struct RefusedClaims {
 #[derive(Clone, Debug, Default)]
 struct NodeFacts {
     /// The reasons that it cannot buy and sell.
-    waiting_for: Vec<Waiting>,
+    waiting_for: Vec<NotReadyPart>,
     /// The chain shows nothing new.
     stale: Option<Stale>,
     clock_off: Option<ClockOff>,
     is_twin_there: bool,
-    stopped: Option<Stopped>,
+    stopped: Option<SpendingStop>,
     spent_today: Usdc,
     per_day: Usdc,
     /// `None` while the chain was never reached.
@@ -124,11 +124,11 @@ struct NodeFacts {
     /// Events of the chain that could not be read.
     unread: UnreadEvents,
     /// Of the owner's services.
-    ailing: Vec<Ailing>,
+    ailing: Vec<HealthProblem>,
     /// Of services that this node pays, but for those that its user buys all the same.
     flagged: Vec<ServiceConduct>,
     /// The reason that there is no backup of today.
-    backup: Option<Failing>,
+    backup: Option<BackupFailure>,
     /// The space where the data folder lies.
     disk: Option<Space>,
     /// Owners whose returned deposits take room among the money at rest.
@@ -166,7 +166,7 @@ fn current(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
 /// Of this machine and what it reaches.
 fn of_the_machine(facts: &NodeFacts) -> Vec<Alert> {
     let mut alerts = Vec::new();
-    for Waiting { part, cause } in &facts.waiting_for {
+    for NotReadyPart { part, cause } in &facts.waiting_for {
         let action = "`farthing doctor` shows what to do";
         alerts.push(Alert::new(AlertKind::NotReady, Error, cause, action).about(part));
     }
@@ -191,13 +191,13 @@ fn of_the_machine(facts: &NodeFacts) -> Vec<Alert> {
     alerts
 }
 
-fn stopped(stopped: Stopped) -> Alert {
+fn stopped(stopped: SpendingStop) -> Alert {
     let (cause, action) = match stopped {
-        Stopped::ByConfiguration => (
+        SpendingStop::ByConfiguration => (
             "`spending.enabled` is false, so this node buys no calls".to_owned(),
             "set it to true and restart the node",
         ),
-        Stopped::Since(secs) => (
+        SpendingStop::Since(secs) => (
             format!("all spending was stopped on {}, so this node buys no calls", clock::date(secs)),
             "allow it again with `farthing spending resume`",
         ),
@@ -287,12 +287,12 @@ fn of_a_channel(channel: &Paying, levels: &Levels) -> Option<Alert> {
     Some(Alert::new(AlertKind::ChannelLow, Warning, cause, action).about(&channel.id))
 }
 
-fn ailing(ailing: &Ailing) -> Alert {
-    let Ailing { kind, service, cause, action } = ailing;
+fn ailing(ailing: &HealthProblem) -> Alert {
+    let HealthProblem { kind, service, cause, action } = ailing;
     Alert::new(*kind, Warning, cause, *action).about(service)
 }
 
-fn no_backup(failing: &Failing) -> Alert {
+fn no_backup(failing: &BackupFailure) -> Alert {
     let cause =
         format!("the daily backup has failed since {}: {}", clock::date(failing.since_secs), failing.cause);
     let action = "solve the problem, then run `farthing backup auto now`";

@@ -31,8 +31,8 @@ use crate::{
 };
 
 pub mod automatic;
-pub mod earned;
 mod folder;
+pub mod money_at_end;
 pub mod replaced;
 mod seal;
 pub mod staged;

@@ -21,7 +21,7 @@ use crate::{
     alerts::Alerts,
     backup::{
         Automatic,
-        earned::{EarnedOn, MoneyAtEnd},
+        money_at_end::{EarnedOn, MoneyAtEnd},
     },
     consumer::{Consumer, channels::PayerChannels, funding::Funding},
     history::{History, log::CallReader, tally::Tally},

@@ -24,7 +24,7 @@ use farthing_ledger::{CallRow, Ledger, LedgerError};
 use farthing_os::clock;
 use farthing_owner::registry::Registry;
 use farthing_protocol::{Address, ServiceId};
-use farthing_shared::{disk::aside, refused::RefusedCalls};
+use farthing_shared::{blocking::run_blocking, refused::RefusedCalls};
 
 pub use self::{
     outcome::of_purchase as outcome_of_purchase,
@@ -105,7 +105,7 @@ impl History {
         limit: usize,
     ) -> Result<(Vec<HistoryEntry>, Option<HistoryPosition>), LedgerError> {
         let history = self.clone();
-        aside(move || {
+        run_blocking(move || {
             let names = history.names();
             let (entries, next) = read::step(&history.ledger, &filter, limit)?;
             Ok((entries.into_iter().map(|entry| entry.shown(&names)).collect(), next))
@@ -133,19 +133,19 @@ impl History {
     pub async fn series(&self, range: SeriesRange, asked: SeriesOf) -> Result<Series, LedgerError> {
         self.ledger.catch_up().await;
         let ledger = self.ledger.clone();
-        aside(move || series::read(&ledger, range, asked, clock::now_secs())).await
+        run_blocking(move || series::read(&ledger, range, asked, clock::now_secs())).await
     }
 
     /// Counts what each of the owner's services served over such a time.
     pub async fn served_series(&self, range: SeriesRange) -> Result<Vec<ServiceCalls>, LedgerError> {
         let ledger = self.ledger.clone();
-        aside(move || series::served(&ledger, range, clock::now_secs())).await
+        run_blocking(move || series::served(&ledger, range, clock::now_secs())).await
     }
 
     /// Reads a settlement with the calls that it paid for; `None` when there is none with this number.
     pub async fn settlement(&self, id: u64) -> Result<Option<SettlementShown>, LedgerError> {
         let history = self.clone();
-        aside(move || settlement::shown(&history.ledger, &history.names(), id)).await
+        run_blocking(move || settlement::shown(&history.ledger, &history.names(), id)).await
     }
 
     /// Names of services, as this node knows them now.

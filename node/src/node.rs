@@ -11,7 +11,7 @@ use farthing_discovery::{Catalog, News};
 use farthing_network::Inbound;
 use farthing_os::{clock, lock::DataFolder};
 use farthing_owner::{Owner, previews::Previews};
-use farthing_shared::disk::{aside, start_aside};
+use farthing_shared::blocking::{run_blocking, start_blocking};
 use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -61,7 +61,7 @@ impl Node {
     pub async fn start(config: Config, locked: LockedHome) -> anyhow::Result<Self> {
         let home = {
             let config = config.clone();
-            start_aside(move || Home::open(&config, locked)).await??
+            start_blocking(move || Home::open(&config, locked)).await??
         };
         let Home { lock, opened, ledger, secret_file, secrets } = home;
         let secrets = Arc::new(Secrets::new(secret_file, secrets, used_before(&ledger)?));
@@ -204,7 +204,7 @@ impl Node {
     /// Notes the wallet's money for a backup that takes its place. Until now calls went on, and nothing changes it any more.
     async fn note_what_is_left(&self) {
         let (config, own) = (self.handles.config.clone(), self.handles.money_at_end());
-        if let Err(error) = aside(move || staged::note_left(&config.node.data_dir, own)).await {
+        if let Err(error) = run_blocking(move || staged::note_left(&config.node.data_dir, own)).await {
             tracing::warn!(%error, "the wallet's money is recorded as it was when the backup was prepared");
         }
     }

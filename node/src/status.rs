@@ -20,12 +20,12 @@ use crate::consumer::channels::PayerChannels;
 
 /// The part that keeps the node from buying and selling, and the cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Waiting {
+pub struct NotReadyPart {
     pub part: NodePart,
     pub cause: String,
 }
 
-impl fmt::Display for Waiting {
+impl fmt::Display for NotReadyPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.part.name(), self.cause)
     }
@@ -50,14 +50,18 @@ pub struct Readiness {
 
 impl Readiness {
     /// Lists what the node still waits for before it can buy and sell; nothing when it is ready.
-    pub fn waiting_for(&self) -> Vec<Waiting> {
+    pub fn waiting_for(&self) -> Vec<NotReadyPart> {
         let ledger = self.ledger.closed().map(|closed| (NodePart::Ledger, closed.to_string()));
         let too_old = chain_view::stale(&self.chain).filter(Stale::is_too_old);
         let chain = chain_view::ready(&self.chain).err().map(|reason| reason.to_string());
         let chain = chain.or(too_old.map(|stale| stale.to_string())).map(|cause| (NodePart::Chain, cause));
         let is_deaf = self.network.status().borrow().listening.is_empty();
         let network = is_deaf.then(|| (NodePart::Network, "not listening yet".to_owned()));
-        [ledger, chain, network].into_iter().flatten().map(|(part, cause)| Waiting { part, cause }).collect()
+        [ledger, chain, network]
+            .into_iter()
+            .flatten()
+            .map(|(part, cause)| NotReadyPart { part, cause })
+            .collect()
     }
 
     /// The same as probes read it.

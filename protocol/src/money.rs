@@ -8,7 +8,6 @@ use std::{fmt, str::FromStr};
 
 use minicbor::{CborLen, Decode, Encode};
 
-/// Micros in one USDC.
 pub const MICROS_PER_USDC: u64 = 1_000_000;
 const DECIMALS: usize = 6;
 

@@ -42,9 +42,6 @@ impl Line {
     }
 
     /// Checks every sign, and that no blank stands at either end.
-    ///
-    /// # Errors
-    /// [`NotPlain`], naming the first sign that is not allowed, and where it is.
     pub fn check(self, text: &str) -> Result<(), NotPlain> {
         if let Some((index, sign)) = text.chars().enumerate().find(|(_, sign)| !self.holds(*sign)) {
             return Err(NotPlain::Sign { sign, position: index + 1, line: self });

@@ -20,7 +20,7 @@ pub const COPY_LIFETIME: Duration = Duration::from_secs(6);
 
 /// The result of sending one copy of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum CopyOutcome {
     /// The call's answer, with a receipt.
     Answer {
         /// See [`crate::Receipt::is_final`].
@@ -39,7 +39,7 @@ pub enum Heard {
     Lost,
 }
 
-impl Heard {
+impl CopyOutcome {
     /// Reads what a reply to a call says.
     pub fn of(reply: &CallReply) -> Self {
         match reply {
@@ -101,19 +101,19 @@ impl Copies {
     }
 
     /// Takes note of what came of the newest copy.
-    pub fn hear(&mut self, heard: Heard, now: Duration) -> Step {
+    pub fn hear(&mut self, heard: CopyOutcome, now: Duration) -> Step {
         let was_in_doubt = self.are_in_doubt();
         match heard {
             // A failed, uncharged call would be served when a lost copy of it arrives. An owner that is asked for its end
             // serves none that comes over an older connection from then on.
-            Heard::Answer { is_final: false } if was_in_doubt => Step::Ask,
-            Heard::Answer { .. } => Step::Answered,
-            Heard::Receipt if was_in_doubt => Step::Served,
-            Heard::Receipt => Step::Unasked,
-            Heard::Refused(_) | Heard::NotSent if !was_in_doubt => Step::Uncharged,
-            Heard::Refused(code) if !mends_with_time(code) => Step::Ask,
-            Heard::Refused(_) | Heard::NotSent => Step::Again,
-            Heard::Running | Heard::Nonsense | Heard::Lost => {
+            CopyOutcome::Answer { is_final: false } if was_in_doubt => Step::Ask,
+            CopyOutcome::Answer { .. } => Step::Answered,
+            CopyOutcome::Receipt if was_in_doubt => Step::Served,
+            CopyOutcome::Receipt => Step::Unasked,
+            CopyOutcome::Refused(_) | CopyOutcome::NotSent if !was_in_doubt => Step::Uncharged,
+            CopyOutcome::Refused(code) if !mends_with_time(code) => Step::Ask,
+            CopyOutcome::Refused(_) | CopyOutcome::NotSent => Step::Again,
+            CopyOutcome::Running | CopyOutcome::Nonsense | CopyOutcome::Lost => {
                 self.lost = Some(now);
                 Step::Again
             }
@@ -249,10 +249,10 @@ mod tests {
     fn a_refusal_is_free_and_final_only_while_no_copy_was_lost() {
         for code in [RefusalCode::Busy, RefusalCode::Unavailable, RefusalCode::InsufficientVoucher] {
             let mut copies = Copies::default();
-            assert_eq!(copies.hear(Heard::Refused(code), AT), Step::Uncharged, "{code:?}");
-            assert_eq!(copies.hear(Heard::Lost, AT), Step::Again);
+            assert_eq!(copies.hear(CopyOutcome::Refused(code), AT), Step::Uncharged, "{code:?}");
+            assert_eq!(copies.hear(CopyOutcome::Lost, AT), Step::Again);
             for now in [AT, LATER, LATER * 100] {
-                let step = copies.hear(Heard::Refused(code), now);
+                let step = copies.hear(CopyOutcome::Refused(code), now);
                 assert!(matches!(step, Step::Again | Step::Ask), "{code:?}: {step:?}");
             }
         }
@@ -261,17 +261,17 @@ mod tests {
     #[test]
     fn an_owner_that_is_not_reached_again_decides_nothing_about_a_lost_copy() {
         let mut copies = Copies::default();
-        assert_eq!(copies.hear(Heard::NotSent, AT), Step::Uncharged);
-        copies.hear(Heard::Running, AT);
-        assert_eq!(copies.hear(Heard::NotSent, LATER), Step::Again);
+        assert_eq!(copies.hear(CopyOutcome::NotSent, AT), Step::Uncharged);
+        copies.hear(CopyOutcome::Running, AT);
+        assert_eq!(copies.hear(CopyOutcome::NotSent, LATER), Step::Again);
     }
 
     #[test]
     fn a_receipt_without_an_answer_is_believed_of_copies_in_doubt_alone() {
         let mut copies = Copies::default();
-        assert_eq!(copies.hear(Heard::Receipt, AT), Step::Unasked);
-        copies.hear(Heard::Lost, AT);
-        assert_eq!(copies.hear(Heard::Receipt, LATER), Step::Served);
+        assert_eq!(copies.hear(CopyOutcome::Receipt, AT), Step::Unasked);
+        copies.hear(CopyOutcome::Lost, AT);
+        assert_eq!(copies.hear(CopyOutcome::Receipt, LATER), Step::Served);
     }
 
     #[test]
@@ -289,10 +289,10 @@ mod tests {
         let mut copies = Copies::in_doubt(AT);
         for now in [AT, LATER] {
             // However old the loss is: only an owner that is asked remembers that it said so.
-            assert_eq!(copies.hear(Heard::Answer { is_final: false }, now), Step::Ask);
+            assert_eq!(copies.hear(CopyOutcome::Answer { is_final: false }, now), Step::Ask);
         }
-        assert_eq!(Copies::default().hear(Heard::Answer { is_final: false }, AT), Step::Answered);
-        assert_eq!(copies.hear(Heard::Lost, LATER), Step::Again);
+        assert_eq!(Copies::default().hear(CopyOutcome::Answer { is_final: false }, AT), Step::Answered);
+        assert_eq!(copies.hear(CopyOutcome::Lost, LATER), Step::Again);
         assert!(copies.may_arrive(LATER), "a loss counts from when it was noticed");
         let mut asked_again = Copies::in_doubt(AT);
         asked_again.doubt(LATER);

@@ -114,9 +114,6 @@ impl<T: Document> Signed<T> {
 
     /// Returns what the document says while nothing is proven: its size, form and rules are checked, its signature is
     /// not. For checks that are cheaper than a signature and come before it.
-    ///
-    /// # Errors
-    /// [`DocumentError`], naming the first check that failed.
     pub fn claimed(&self) -> Result<T, DocumentError> {
         check_size(&self.bytes, T::BYTES_MAX)?;
         let value: T = wire::decode(&self.bytes).map_err(|e| DocumentError::Malformed(e.to_string()))?;
@@ -125,9 +122,6 @@ impl<T: Document> Signed<T> {
     }
 
     /// Checks size, form, rules and signature, cheapest first.
-    ///
-    /// # Errors
-    /// [`DocumentError`], naming the first check that failed.
     pub fn verify(self) -> Result<Verified<T>, DocumentError> {
         let value = self.claimed()?;
         let expected = value.signer();

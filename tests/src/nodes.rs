@@ -170,7 +170,6 @@ pub async fn show(node: &NodeProcess, id: ServiceId) -> Result<CatalogService> {
     Ok(node.control().ask(endpoint::CatalogService.of(id)).await?)
 }
 
-/// The samples of a service.
 pub async fn samples(node: &NodeProcess, id: ServiceId) -> Result<CatalogSamples> {
     Ok(node.control().ask(endpoint::CatalogSamples.of(id)).await?)
 }

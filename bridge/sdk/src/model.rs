@@ -7,12 +7,12 @@
 //! Answers of GraphQL operations are relaxed first, because `fields` can leave anything out, and what is selected of one
 //! type in several places becomes one type ([`merge`]). Equal inline shapes are shared, as in the published document.
 
-mod bounded;
 mod cycles;
 mod example;
 mod merge;
 mod operations;
 mod paging;
+mod trial_bound;
 mod types;
 
 use farthing_bridge::{
@@ -222,7 +222,7 @@ impl Model {
         let mut operations: Vec<Operation> =
             shown.operations.iter().map(|operation| operations::read(operation, &mut types)).collect();
         let mut types = types.finish();
-        for hint in bounded::bound_trials(&mut types) {
+        for hint in trial_bound::bound_trials(&mut types) {
             warnings.push(format!(
                 "`{}` has nested alternatives that cannot be told apart; some are any JSON",
                 farthing_bridge::shown(&hint)

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     description::{ApiDescription, RootKind, Schema as NeutralSchema, SchemaId, Shape},
-    walk::{SchemaPath, Then, walk, walk_operations},
+    walk::{SchemaPath, WalkStep, walk, walk_operations},
 };
 
 /// Drops the root fields without an operation, then the types and the named schemas that nothing refers to.
@@ -42,7 +42,7 @@ fn keep_schemas(description: &mut ApiDescription) {
     let mut open = Vec::new();
     walk_operations(description, &mut |schema, _| {
         open.extend(reference(&schema.shape));
-        Then::Descend
+        WalkStep::Descend
     });
     let mut new_ids: Vec<Option<u32>> = vec![None; description.schemas.len()];
     while let Some(id) = open.pop() {
@@ -50,7 +50,7 @@ fn keep_schemas(description: &mut ApiDescription) {
         if mark.replace(0).is_none() {
             let mut visit = |schema: &mut NeutralSchema, _: SchemaPath<'_>| {
                 open.extend(reference(&schema.shape));
-                Then::Descend
+                WalkStep::Descend
             };
             walk(&mut description.schemas[id].schema, SchemaPath { hint: "", depth: 0 }, &mut visit);
         }
@@ -64,7 +64,7 @@ fn keep_schemas(description: &mut ApiDescription) {
         if let Some(new) = reference(&schema.shape).and_then(|id| *new_ids.get(id)?) {
             schema.shape = Shape::Ref(SchemaId(new));
         }
-        Then::Descend
+        WalkStep::Descend
     };
     walk_operations(description, &mut renumber);
     for named in &mut description.schemas {

@@ -61,7 +61,7 @@ pub fn read(bytes: &[u8]) -> Result<Reading, ReadError> {
 }
 
 /// Reads a parsed document of `bytes` bytes.
-fn read_value(parsed: text::Parsed, bytes: usize) -> Result<Reading, ReadError> {
+fn read_value(parsed: text::ParsedDocument, bytes: usize) -> Result<Reading, ReadError> {
     let version = DocumentVersion::of(&parsed.value)?;
     let mut report = Report { format: version.to_string(), ..Report::default() };
     for pointer in &parsed.duplicates {

@@ -23,7 +23,7 @@ use crate::{
 
 mod card;
 mod look_alike;
-mod named;
+mod named_services;
 mod names;
 mod owners;
 mod places;
@@ -31,7 +31,7 @@ mod room;
 mod text_pool;
 
 pub use look_alike::LookAlike;
-pub use named::{NAMED_MAX, NamedService};
+pub use named_services::{NAMED_MAX, NamedService};
 pub use names::NameLook;
 pub use owners::State;
 pub(crate) use {

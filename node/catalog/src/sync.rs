@@ -30,9 +30,9 @@ use crate::{
     verdict::{Neighbour, Source},
 };
 
+mod fetch_list;
 mod initiator;
 mod responder;
-mod wanted;
 
 pub use initiator::{Initiator, Step, Summary};
 pub use responder::Responder;

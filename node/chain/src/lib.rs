@@ -39,7 +39,7 @@ pub use handle::{
 };
 pub use intent::ClaimRow;
 pub use journal::{ENTRY_BYTES_MAX, Journal, JournalError, MemoryJournal, Mined, Record, TxHash};
-pub use probe::{EndpointHead, Probed, probe};
+pub use probe::{EndpointHead, EndpointProbe, probe};
 pub use reader::{Balances, ChannelState};
 pub use rpc::RequestCounts;
 pub use spec::{ChainKind, ChainSpec, custom, local, preset, preset_names};

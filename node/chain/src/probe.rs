@@ -12,7 +12,7 @@ use crate::{
 
 /// The answer of one endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Probed {
+pub struct EndpointProbe {
     /// Host and port: the address itself may hold an access key.
     pub endpoint: String,
     /// It answers, and for another chain.
@@ -33,16 +33,20 @@ pub struct EndpointHead {
 }
 
 /// Asks each endpoint of `spec` by itself for its chain and its newest block, all at once.
-pub async fn probe(spec: &ChainSpec) -> Vec<Probed> {
+pub async fn probe(spec: &ChainSpec) -> Vec<EndpointProbe> {
     let each = spec.rpc_urls.iter().map(|url| one(ChainSpec { rpc_urls: vec![url.clone()], ..spec.clone() }));
     futures::future::join_all(each).await
 }
 
-async fn one(spec: ChainSpec) -> Probed {
+async fn one(spec: ChainSpec) -> EndpointProbe {
     let rpc = match Rpc::new(&spec) {
         Ok(rpc) => rpc,
         Err(reason) => {
-            return Probed { endpoint: "an address".to_owned(), wrong_chain: false, outcome: Err(reason) };
+            return EndpointProbe {
+                endpoint: "an address".to_owned(),
+                wrong_chain: false,
+                outcome: Err(reason),
+            };
         }
     };
     let endpoint = rpc.shown().to_owned();
@@ -59,5 +63,5 @@ async fn one(spec: ChainSpec) -> Probed {
             Err(reason.strip_prefix(&format!("{endpoint} ")).unwrap_or(&reason).to_owned())
         }
     };
-    Probed { endpoint, wrong_chain, outcome }
+    EndpointProbe { endpoint, wrong_chain, outcome }
 }

@@ -221,8 +221,7 @@ impl From<&Problem> for Failure {
     fn from(problem: &Problem) -> Self {
         let exit = Exit::of_problem(problem);
         let what = if problem.detail.is_empty() { &problem.title } else { &problem.detail };
-        let next = problem.next.as_ref().filter(|next| !next.is_empty());
-        let mut failure = Self::new(exit, what).next_step(next);
+        let mut failure = Self::new(exit, what).next_step(problem.advice());
         if !problem.name().is_empty() {
             problem.name().clone_into(&mut failure.error.code);
         }

@@ -99,9 +99,6 @@ where
 }
 
 /// Carries out `cli`.
-///
-/// # Errors
-/// [`Failure`]: what to tell, and with which exit code to end.
 pub async fn execute(cli: Cli, log: Arc<Log>) -> Result<(), Failure> {
     let output = Output::new(cli.global.json);
     let context = Context { global: cli.global, output, log };

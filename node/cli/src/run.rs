@@ -268,7 +268,6 @@ fn announce(context: &Context, config: &Config, node: &Node, ports: &Ports, is_n
     context.output.prose(&text);
 }
 
-/// The meaning of a signal.
 enum SignalMeaning {
     End,
     ReadAgain,

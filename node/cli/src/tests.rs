@@ -164,6 +164,7 @@ fn exit_codes_tell_scripts_what_kind_of_failure_it_was() {
         title: "It failed".to_owned(),
         status,
         detail: String::new(),
+        undone: None,
         next: Some("Mend it.".to_owned()),
         charged: None,
         call_id: None,

@@ -21,7 +21,7 @@ use farthing_node::{
 };
 use farthing_os::clock;
 use farthing_protocol::{CallId, ServiceId, Usdc};
-use farthing_shared::disk::aside;
+use farthing_shared::blocking::run_blocking;
 use parking_lot::Mutex;
 use serde::Deserialize;
 
@@ -142,7 +142,7 @@ impl CountedFigures {
     }
 
     async fn count(&self, ledger: Ledger) -> Result<Figures, LedgerError> {
-        let figures = aside(move || count(&ledger, clock::now_secs())).await?;
+        let figures = run_blocking(move || count(&ledger, clock::now_secs())).await?;
         self.0.lock().figures = Some(figures.clone());
         Ok(figures)
     }

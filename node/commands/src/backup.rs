@@ -18,7 +18,7 @@ use farthing_node::{
 };
 use farthing_os::{clock, secret::SecretText};
 use farthing_serve::attachment;
-use farthing_shared::disk::aside;
+use farthing_shared::blocking::run_blocking;
 use farthing_wallet::{Wallet, WalletError};
 
 use super::{Failed, Reply};
@@ -32,13 +32,13 @@ pub(super) const UPLOAD_BYTES_MAX: usize = 64 * 1024 * 1024;
 answer!(Backups: list);
 async fn list(State(node): State<Handles>) -> Reply<Vec<Backup>> {
     let backups = Backups::of(&node.config.node);
-    Ok(Json(aside(move || backups.all()).await?))
+    Ok(Json(run_blocking(move || backups.all()).await?))
 }
 
 answer!(CreateBackup: create);
 async fn create(State(node): State<Handles>, Json(request): Json<BackupRequest>) -> Reply<Backup> {
     let lock = Lock::Passphrase(SecretText::new(request.passphrase));
-    let made = aside(move || {
+    let made = run_blocking(move || {
         let (config, now_secs) = (&node.config.node, clock::now_secs());
         let bytes = backup::make(&config.data_dir, &node.ledger, &node.wallet.to_string(), &lock, now_secs)?;
         Backups::of(config).add(&bytes, BackupOrigin::Here, now_secs, BACKUPS_KEPT_MAX)
@@ -56,7 +56,7 @@ async fn download(State(node): State<Handles>, Path(name): Path<String>) -> Resu
 /// The whole file.
 pub(super) async fn read(backups: &Backups, name: &str) -> Result<Vec<u8>, Failed> {
     let (backups, asked) = (backups.clone(), name.to_owned());
-    let bytes = aside(move || {
+    let bytes = run_blocking(move || {
         let Some(file) = backups.find(&asked)? else { return Ok(None) };
         let path = backups.folder().join(file.name);
         std::fs::read(&path).map(Some).map_err(|source| BackupError::Io { path, source })
@@ -73,9 +73,10 @@ async fn upload(State(node): State<Handles>, bytes: Bytes) -> Reply<Backup> {
         return Err(BackupError::NoBackup.into());
     }
     let backups = Backups::of(&node.config.node);
-    let kept =
-        aside(move || backups.add(&bytes, BackupOrigin::Uploaded, clock::now_secs(), BACKUPS_KEPT_MAX))
-            .await?;
+    let kept = run_blocking(move || {
+        backups.add(&bytes, BackupOrigin::Uploaded, clock::now_secs(), BACKUPS_KEPT_MAX)
+    })
+    .await?;
     Ok(Json(kept))
 }
 
@@ -88,14 +89,14 @@ async fn verify(
     let passphrase = SecretText::new(request.passphrase);
     let bytes = read(&Backups::of(&node.config.node), &name).await?;
     let data_dir = node.config.node.data_dir.clone();
-    Ok(Json(aside(move || backup::verify(&bytes, &passphrase, &data_dir)).await?))
+    Ok(Json(run_blocking(move || backup::verify(&bytes, &passphrase, &data_dir)).await?))
 }
 
 answer!(WalletBackup: wallet_backup);
 async fn wallet_backup(State(node): State<Handles>) -> Reply<WalletBackup> {
     let backups = Backups::of(&node.config.node);
     // A folder on a disk that is not there is told as an alert; Home is there all the same.
-    let newest = aside(move || backups.all()).await.unwrap_or_default().into_iter().next();
+    let newest = run_blocking(move || backups.all()).await.unwrap_or_default().into_iter().next();
     Ok(Json(WalletBackup {
         written_down_secs: backup::phrase_written_down(&node.ledger)?,
         newest_backup_secs: newest.map(|newest| newest.written_secs),
@@ -112,7 +113,7 @@ async fn phrase(State(node): State<Handles>) -> Reply<Phrase> {
 async fn phrase_of(node: &Handles) -> Result<SecretText, Failed> {
     let config = node.config.clone();
     let opening = move || Wallet::open(&config.node.data_dir, config.wallet.passphrase.as_ref());
-    let wallet = aside(opening).await?;
+    let wallet = run_blocking(opening).await?;
     wallet.phrase().cloned().ok_or_else(|| {
         let detail = "this wallet has no phrase because it came from a keystore file";
         let next =

@@ -21,7 +21,7 @@ use farthing_control::types::{
     PriceCount, Text, VersionNote,
 };
 use farthing_discovery::{
-    Asker, CatalogError, KnownService, Queuer, Searched,
+    Asker, CatalogError, KnownService, Queuer, SearchAnswer,
     documents::{self, WritingFailed},
     method_of, time_of,
 };
@@ -62,7 +62,7 @@ async fn search(State(node): State<Handles>, Json(query): Json<CatalogQuery>) ->
         offset,
         limit: Some(query.limit.unwrap_or(LIMIT_DEFAULT)),
     };
-    let Searched { page, scope } = node.catalog.search(query).await?;
+    let SearchAnswer { page, scope } = node.catalog.search(query).await?;
     let facets = page.facets;
     Ok(Json(CatalogPage {
         total: page.total,

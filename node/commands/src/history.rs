@@ -18,7 +18,7 @@ use farthing_node::{
 use farthing_os::clock;
 use farthing_protocol::{Address, ServiceId};
 use farthing_serve::attachment;
-use farthing_shared::disk::aside;
+use farthing_shared::blocking::run_blocking;
 use serde::Deserialize;
 
 use super::{Failed, Reply};
@@ -52,7 +52,7 @@ answer!(HistoryCsv: csv);
 async fn csv(State(node): State<Handles>, Query(asked): Query<HistoryQuery>) -> Result<Response, Failed> {
     let entries = node.history().export(filter_of(&asked)?).await?;
     let lines = move || std::iter::once(CSV_HEAD.to_owned()).chain(entries.iter().map(csv_line)).collect();
-    let text: String = aside(lines).await;
+    let text: String = run_blocking(lines).await;
     let headers = attachment("text/csv; charset=utf-8; header=present", "farthing-history.csv");
     Ok((headers, text).into_response())
 }

@@ -232,10 +232,9 @@ impl Failed {
         Self(Problem::of_status(status, detail.to_string(), &next))
     }
 
-    /// Says before the next step what was not done.
+    /// Says what was not done.
     fn saying(mut self, undone: &str) -> Self {
-        let next = self.0.next.map_or_else(|| undone.to_owned(), |next| format!("{undone} {next}"));
-        self.0.next = Some(next);
+        self.0.undone = Some(undone.to_owned());
         self
     }
 

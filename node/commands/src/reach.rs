@@ -1,7 +1,7 @@
 //! Reachability of this node: what the network found out, in the control socket's words.
 
 pub(crate) mod bootstrap;
-mod kept;
+mod keepers;
 mod relayed;
 pub(crate) mod rendezvous;
 mod words;

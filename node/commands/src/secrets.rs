@@ -13,7 +13,7 @@ use farthing_node::{
     secret::ConsumerSecret,
     secrets::{DEFAULT_SECRET, SecretFacts, Secrets, SecretsError},
 };
-use farthing_shared::disk::aside;
+use farthing_shared::blocking::run_blocking;
 
 use super::{Failed, Reply};
 
@@ -39,7 +39,7 @@ async fn change<T: Send + 'static>(
     change: impl FnOnce(&Secrets) -> Result<T, SecretsError> + Send + 'static,
 ) -> Result<T, Failed> {
     let secrets = Arc::clone(&node.secrets);
-    Ok(aside(move || change(&secrets)).await?)
+    Ok(run_blocking(move || change(&secrets)).await?)
 }
 
 fn exposed(secret: &ConsumerSecret) -> Json<Secret> {

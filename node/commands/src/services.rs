@@ -12,8 +12,9 @@ use farthing_bridge::{
     openapi::Version,
 };
 use farthing_control::types::{
-    Api, ApiOperation, ApiShown, ApiState, CatalogKind, Charge, EditRequest, Edited, Offer, OfferParameter,
-    OperationName, PriceRequest, Rescan, RescanRequest, ServiceFile, Text, VersionNote,
+    Api, ApiOperation, ApiShown, ApiState, CatalogKind, Charge, DescriptionOrigin, EditRequest, Edited,
+    Offer, OfferParameter, OperationName, PriceRequest, Rescan, RescanRequest, ServiceFile, Text,
+    VersionNote,
 };
 use farthing_discovery::{documents, method_of, time_of};
 use farthing_gateway::services::address;
@@ -216,6 +217,11 @@ pub(super) async fn shown(node: &Handles, service: &Registered) -> Result<ApiSho
         category: listing.category.clone(),
         tags: listing.tags.clone(),
         description: description.description.clone(),
+        origin: match &source {
+            None => DescriptionOrigin::ByHand,
+            Some(source) if source.url.is_none() => DescriptionOrigin::File,
+            Some(_) => DescriptionOrigin::Url,
+        },
         source: source.map_or_else(String::new, |source| source.url.unwrap_or(source.file)),
         secrets: service.secret_names().map(ToOwned::to_owned).collect(),
         report: service.report(),

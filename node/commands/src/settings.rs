@@ -10,7 +10,7 @@ use axum::{
     extract::{Path as InPath, State},
     http::StatusCode,
 };
-use farthing_chain::{ChainKind, ChainSpec, Probed};
+use farthing_chain::{ChainKind, ChainSpec, EndpointProbe};
 use farthing_config::{
     self as config, ChangedSettings, EffectiveSetting, Loaded, Sources, UserSettings, keys::SettingKey,
 };
@@ -27,7 +27,7 @@ use farthing_node::{
     handles::Handles,
 };
 use farthing_os::{clock, secret::SecretText};
-use farthing_shared::disk::aside;
+use farthing_shared::blocking::run_blocking;
 use parking_lot::RwLock;
 use tokio_util::sync::CancellationToken;
 
@@ -116,7 +116,9 @@ fn chain_now(running: &RunningNode) -> Result<ChainSettings, Failed> {
 }
 
 fn spec_of(config: &config::Config) -> Result<ChainSpec, Failed> {
-    chain_spec(config).map_err(|error| Failed::new(StatusCode::BAD_REQUEST, &error, "Nothing was changed."))
+    chain_spec(config).map_err(|error| {
+        Failed::new(StatusCode::BAD_REQUEST, &error, None::<&str>).saying("Nothing was changed.")
+    })
 }
 
 refused!(config::ConfigError: BAD_REQUEST);
@@ -165,8 +167,9 @@ fn chosen(running: &RunningNode, request: &ChainSettingsRequest) -> Result<UserS
     let named =
         [(RPC_URLS, urls.map(Vec::as_slice)), (CONFIRMATIONS, confirmations.as_ref().map(|one| &one[..]))];
     let (data_dir, settings) = (&running.node.config.node.data_dir, running.settings());
-    let mut chosen = UserSettings::read(data_dir)
-        .map_err(|error| Failed::new(StatusCode::SERVICE_UNAVAILABLE, &error, "Nothing was changed."))?;
+    let mut chosen = UserSettings::read(data_dir).map_err(|error| {
+        Failed::new(StatusCode::SERVICE_UNAVAILABLE, &error, None::<&str>).saying("Nothing was changed.")
+    })?;
     for (name, value) in named {
         let Some(key) = SettingKey::find(name) else { continue };
         let setting = settings.iter().find(|setting| setting.name == name);
@@ -182,7 +185,7 @@ fn chosen(running: &RunningNode, request: &ChainSettingsRequest) -> Result<UserS
     Ok(chosen)
 }
 
-fn tested(probed: &Probed, rests: bool, now_secs: u64) -> EndpointTested {
+fn tested(probed: &EndpointProbe, rests: bool, now_secs: u64) -> EndpointTested {
     let (good, detail) = match &probed.outcome {
         Ok(served) => {
             let age_secs = now_secs.saturating_sub(served.head_secs);
@@ -199,7 +202,7 @@ fn tested(probed: &Probed, rests: bool, now_secs: u64) -> EndpointTested {
 }
 
 /// One that answers is enough; one of another chain is a mistake.
-fn judge(probed: &[Probed], tested: &[EndpointTested]) -> Result<(), Failed> {
+fn judge(probed: &[EndpointProbe], tested: &[EndpointTested]) -> Result<(), Failed> {
     let wrong = probed.iter().zip(tested).find(|(probed, _)| probed.wrong_chain).map(|(_, tested)| tested);
     let none = tested.first().filter(|_| tested.iter().all(|tested| !tested.good));
     let Some(bad) = wrong.or(none) else { return Ok(()) };
@@ -218,7 +221,7 @@ async fn restore(
     let bytes = super::backup::read(&Backups::of(&config.node), &name).await?;
     let sources = running.sources.clone();
     let node = running.node.clone();
-    let staged = aside(move || {
+    let staged = run_blocking(move || {
         let check = |file: &Path| check_settings(&sources, file);
         let wallet_passphrase = config.wallet.passphrase.as_ref();
         let own = || node.money_at_end();

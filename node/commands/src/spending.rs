@@ -8,7 +8,7 @@ use farthing_node::{
     consumer::{
         funding::Funding,
         rest::RestLimits,
-        rules::{RulesError, Stopped, UserLimits},
+        rules::{RulesError, SpendingStop, UserLimits},
         spending::SpendingCaps,
     },
     handles::Handles,
@@ -20,8 +20,8 @@ fn state(node: &Handles) -> SpendingState {
     let rules = node.consumer.rules();
     let (stopped, stopped_secs) = match rules.stopped() {
         None => (None, None),
-        Some(Stopped::ByConfiguration) => (Some(StoppedBy::Configuration), None),
-        Some(Stopped::Since(secs)) => (Some(StoppedBy::User), Some(secs)),
+        Some(SpendingStop::ByConfiguration) => (Some(StoppedBy::Configuration), None),
+        Some(SpendingStop::Since(secs)) => (Some(StoppedBy::User), Some(secs)),
     };
     SpendingState {
         stopped,

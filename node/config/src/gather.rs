@@ -15,7 +15,7 @@ use farthing_protocol::Usdc;
 use super::{
     keys::{Fallback, Form, SettingKey},
     raw::{ConfigError, ConfigProblem, Raw, Setting},
-    settings::{KEYS, Read},
+    settings::{KEYS, SettingValue},
     surroundings::Surroundings,
 };
 

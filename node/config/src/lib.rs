@@ -4,7 +4,6 @@
 //! between settings. After that nothing in the node reads the environment or asks whether a value is sane.
 
 mod chain;
-mod chosen;
 mod example;
 mod gather;
 pub mod keys;
@@ -12,6 +11,7 @@ mod raw;
 mod reload;
 mod settings;
 mod surroundings;
+mod user_settings;
 
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -23,7 +23,6 @@ use farthing_protocol::wire::NetworkName;
 use self::raw::Raw;
 pub use self::{
     chain::public_chain_id,
-    chosen::UserSettings,
     example::{EffectiveSetting, ShownValue, example},
     gather::{NodeFolder, Sources},
     raw::{ConfigError, ConfigProblem},
@@ -33,6 +32,7 @@ pub use self::{
         NetworkConfig, NodeConfig, PanelConfig, SettlementConfig, SpendingConfig, WalletConfig, X402Config,
     },
     surroundings::Surroundings,
+    user_settings::UserSettings,
 };
 
 /// The protection of the gateway's connections.

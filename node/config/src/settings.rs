@@ -69,7 +69,7 @@ macro_rules! settings {
         impl Config {
             pub(super) fn read(raw: &Raw) -> Result<Self, ConfigError> {
                 Ok(Self {$($section: $config {
-                    $($field: Read::read(raw, concat!(stringify!($section), ".", key!($field $($key)?)))?,)+
+                    $($field: SettingValue::read(raw, concat!(stringify!($section), ".", key!($field $($key)?)))?,)+
                 },)+})
             }
         }
@@ -378,13 +378,13 @@ impl SettingKey {
 }
 
 /// A type that a setting is read as; its form was checked before.
-pub(super) trait Read: Sized {
+pub(super) trait SettingValue: Sized {
     fn read(raw: &Raw, name: &str) -> Result<Self, ConfigError>;
 }
 
 macro_rules! read_from_text {
     ($($type:ty),+) => {
-        $(impl Read for $type {
+        $(impl SettingValue for $type {
             fn read(raw: &Raw, name: &str) -> Result<Self, ConfigError> {
                 raw.parsed(name, raw.value(name).ok_or_else(|| raw.wrong(name, "has no value"))?)
             }
@@ -394,39 +394,39 @@ macro_rules! read_from_text {
 
 read_from_text!(Address, PathBuf, SecretText, ShardCount, SocketAddr, String, Usdc, u32, u64, usize);
 
-impl Read for bool {
+impl SettingValue for bool {
     fn read(raw: &Raw, name: &str) -> Result<Self, ConfigError> {
         String::read(raw, name).map(|text| matches!(text.as_str(), "true" | "on"))
     }
 }
 
-impl Read for FlagRule {
+impl SettingValue for FlagRule {
     fn read(raw: &Raw, name: &str) -> Result<Self, ConfigError> {
         String::read(raw, name).map(|text| if text == "stop" { Self::Stop } else { Self::Warn })
     }
 }
 
-impl Read for Rendezvous {
+impl SettingValue for Rendezvous {
     fn read(raw: &Raw, name: &str) -> Result<Self, ConfigError> {
         String::read(raw, name).map(|text| if text == "ipfs" { Self::Ipfs } else { Self::Off })
     }
 }
 
 /// The name says the unit.
-impl Read for Duration {
+impl SettingValue for Duration {
     fn read(raw: &Raw, name: &str) -> Result<Self, ConfigError> {
         let of = if name.ends_with("_ms") { Self::from_millis } else { Self::from_secs };
         u64::read(raw, name).map(of)
     }
 }
 
-impl<T: Read> Read for Option<T> {
+impl<T: SettingValue> SettingValue for Option<T> {
     fn read(raw: &Raw, name: &str) -> Result<Self, ConfigError> {
         raw.value(name).map(|_| T::read(raw, name)).transpose()
     }
 }
 
-impl<T: FromStr> Read for Vec<T> {
+impl<T: FromStr> SettingValue for Vec<T> {
     fn read(raw: &Raw, name: &str) -> Result<Self, ConfigError> {
         raw.values(name).iter().map(|value| raw.parsed(name, value)).collect()
     }

@@ -37,7 +37,7 @@ use attempts::{Attempts, Guesser};
 use devices::{DeviceKey, Devices};
 use password::{Hasher, Unfit};
 use sessions::Sessions;
-pub use sessions::{ABSOLUTE_SECS, Begun, Confirmed, Reauthenticated, Session, SessionId, Token};
+pub use sessions::{ABSOLUTE_SECS, NewSession, PasswordProof, Reauthenticated, Session, SessionId, Token};
 pub use setup_code::SetupCode;
 
 /// Far below the 12 hours after which a session is idle.
@@ -92,7 +92,7 @@ impl AccessError {
 /// The content of `console.json`.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct Stored {
+struct StoredAccess {
     /// `$argon2id$…`
     password: Option<String>,
     sessions: Sessions,
@@ -113,7 +113,7 @@ impl From<IpAddr> for Asker {
     }
 }
 
-impl Stored {
+impl StoredAccess {
     fn end_others(&mut self, session: &Session) {
         self.sessions.end_all(Some(session.id()));
         self.devices.keep(session.device());
@@ -122,7 +122,7 @@ impl Stored {
 
 #[derive(Default)]
 struct AccessState {
-    stored: Stored,
+    stored: StoredAccess,
     setup_code: Option<SetupCode>,
 }
 
@@ -161,7 +161,7 @@ impl Access {
             Ok(bytes) => {
                 serde_json::from_slice(&bytes).map_err(|_| AccessError::Damaged { path: path.clone() })?
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Stored::default(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => StoredAccess::default(),
             Err(source) => return Err(AccessError::Io { path, source }),
         };
         let configured = configured.map(password::hash_now).transpose().map_err(|_| AccessError::System)?;
@@ -188,7 +188,12 @@ impl Access {
     ///
     /// # Errors
     /// [`Refused`]; nothing is then set up.
-    pub async fn set_up(&self, code: &str, password: SecretText, from: IpAddr) -> Result<Begun, Refused> {
+    pub async fn set_up(
+        &self,
+        code: &str,
+        password: SecretText,
+        from: IpAddr,
+    ) -> Result<NewSession, Refused> {
         let expected = self.setup_code().ok_or(Refused::SetUpAlready)?;
         // Its 60 bits are not guessed, at whatever pace, so who has it never waits for others' guesses.
         if !expected.matches(code) {
@@ -200,7 +205,7 @@ impl Access {
         }
         password::fit(&password)?;
         let hash = self.0.hasher.hash(password).await.map_err(|_| Refused::System)?;
-        let mut begun = Begun::generate().map_err(|_| Refused::System)?;
+        let mut begun = NewSession::generate().map_err(|_| Refused::System)?;
         let device = DeviceKey::generate().map_err(|_| Refused::System)?;
         {
             let mut state = self.0.state.lock();
@@ -213,7 +218,7 @@ impl Access {
         begun.device = Some(device);
         if let Err(error) = self.store().await {
             let mut state = self.0.state.lock();
-            *state = AccessState { stored: Stored::default(), setup_code: Some(expected) };
+            *state = AccessState { stored: StoredAccess::default(), setup_code: Some(expected) };
             return Err(error);
         }
         Ok(begun)
@@ -228,11 +233,11 @@ impl Access {
         password: SecretText,
         had: Option<&Session>,
         from: impl Into<Asker>,
-    ) -> Result<Begun, Refused> {
+    ) -> Result<NewSession, Refused> {
         let Asker { address, device } = from.into();
         let known = self.0.state.lock().stored.devices.find(&device);
         self.check(password, known.map_or(Guesser::Address(address), Guesser::Device)).await?;
-        let mut begun = Begun::generate().map_err(|_| Refused::System)?;
+        let mut begun = NewSession::generate().map_err(|_| Refused::System)?;
         let fresh = DeviceKey::generate().map_err(|_| Refused::System)?;
         {
             let (mut state, now_secs) = (self.0.state.lock(), clock::now_secs());
@@ -262,11 +267,11 @@ impl Access {
         password: SecretText,
         from: IpAddr,
         has_key: bool,
-    ) -> Result<Confirmed, Refused> {
+    ) -> Result<PasswordProof, Refused> {
         let known = session.device().filter(|_| has_key);
         self.check(password, known.map_or(Guesser::Address(from), Guesser::Device)).await?;
         self.0.state.lock().stored.sessions.password_entered(session.id(), clock::now_secs());
-        Ok(Confirmed::new())
+        Ok(PasswordProof::new())
     }
 
     /// Replaces the password and ends every other session.
@@ -276,7 +281,7 @@ impl Access {
     pub async fn change_password(
         &self,
         session: &Session,
-        _proof: Confirmed,
+        _proof: PasswordProof,
         password: SecretText,
     ) -> Result<(), Refused> {
         if self.0.configured.is_some() {
@@ -352,7 +357,8 @@ impl Access {
             return Err(Refused::Configured);
         }
         let code = SetupCode::generate().map_err(|_| Refused::System)?;
-        *self.0.state.lock() = AccessState { stored: Stored::default(), setup_code: Some(code.clone()) };
+        *self.0.state.lock() =
+            AccessState { stored: StoredAccess::default(), setup_code: Some(code.clone()) };
         self.store().await?;
         Ok(code)
     }

@@ -21,7 +21,7 @@ use http_body_util::Limited;
 
 use super::{
     ConsoleState,
-    access::{Asker, Begun, Refused},
+    access::{Asker, NewSession, Refused},
     failure::Failure,
     form::GUEST_BYTES_MAX,
     guard::{KEY_HEADER, cookie_of, session_of},
@@ -97,9 +97,9 @@ async fn log_in(
     logged_in(begun)
 }
 
-fn logged_in(begun: Result<Begun, Refused>) -> Response {
+fn logged_in(begun: Result<NewSession, Refused>) -> Response {
     match begun {
-        Ok(Begun { token, key, device }) => {
+        Ok(NewSession { token, key, device }) => {
             let key = key.expose().to_owned();
             let device = device.map(|device| device.expose().to_owned());
             ([cookie_of(&token)], Json(LoggedIn { key, device })).into_response()

@@ -7,7 +7,7 @@ use http::StatusCode;
 
 use super::{
     access::Refused,
-    held::LogInFirst,
+    held_forms::LogInFirst,
     page::{self, Rendered},
     password_first::{PasswordFirst, Why, status_of},
     theme::Theme,
@@ -174,9 +174,10 @@ impl From<ControlError> for Failure {
     fn from(error: ControlError) -> Self {
         match error {
             ControlError::Refused(problem) => {
-                let Problem { status, title, detail, next, .. } = *problem;
+                let advice = problem.advice().unwrap_or_default();
+                let Problem { status, title, detail, .. } = *problem;
                 let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
-                Self::new(status, &title, detail, &next.unwrap_or_default())
+                Self::new(status, &title, detail, &advice)
             }
             other => Self::broken(other.to_string()),
         }

@@ -20,12 +20,12 @@ use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
     ConsoleState,
-    access::{Confirmed, Reauthenticated, Refused},
+    access::{PasswordProof, Reauthenticated, Refused},
     address_or_here,
     failure::Failure,
     frame::Visit,
     guard::{cookie, not_logged_in, session_of},
-    held::{HeldForm, LogInFirst},
+    held_forms::{HeldForm, LogInFirst},
     password_first::{PasswordFirst, Why},
     theme::{THEME_COOKIE, Theme},
 };
@@ -44,7 +44,7 @@ pub(super) const GUEST_BYTES_MAX: usize = 8 * 1024;
 enum Proof {
     Nothing,
     Key,
-    Password(Confirmed),
+    Password(PasswordProof),
 }
 
 /// A form as it came, to be sent again with the password.
@@ -105,7 +105,7 @@ impl<T> Form<T> {
     ///
     /// # Errors
     /// [`Failure::PasswordFirst`], which asks for it and then goes on.
-    pub(super) fn confirmed(&self) -> Result<Confirmed, Failure> {
+    pub(super) fn confirmed(&self) -> Result<PasswordProof, Failure> {
         match self.sent.proof {
             Proof::Password(confirmed) => Ok(confirmed),
             Proof::Nothing | Proof::Key => Err(self.sent.ask(&self.visit, Why::Dangerous)),
@@ -224,7 +224,12 @@ impl<T: DeserializeOwned> FromRequest<ConsoleState> for GuestForm<T> {
     }
 }
 
-async fn confirm(visit: &Visit, password: String, from: IpAddr, has_key: bool) -> Result<Confirmed, Refused> {
+async fn confirm(
+    visit: &Visit,
+    password: String,
+    from: IpAddr,
+    has_key: bool,
+) -> Result<PasswordProof, Refused> {
     visit.panel.access().confirm(&visit.session, SecretText::new(password), from, has_key).await
 }
 

@@ -7,7 +7,7 @@
 //!    show and do goes through the commands of the control socket ([`Local`]), so that the command line can do
 //!    everything the console can, and `/api/v1` ([`api`]) offers the same to programs.
 //! 3. A page is given only to a [`access::Session`], which the cookie names. A change is a [`form::Form`], which brought
-//!    the session's key or the password; a dangerous one needs an [`access::Reauthenticated`] or [`access::Confirmed`].
+//!    the session's key or the password; a dangerous one needs an [`access::Reauthenticated`] or [`access::PasswordProof`].
 //!    All are types that only the checks make.
 //!
 //! Invariant: nothing changes on GET. Texts of pages stand in the templates, those of code in [`texts`].
@@ -38,7 +38,7 @@ mod frame;
 mod guard;
 mod headers;
 mod health;
-mod held;
+mod held_forms;
 mod history;
 mod icons;
 mod markup;
@@ -96,7 +96,7 @@ struct ConsoleInner {
     drafts: Drafts,
     orders: Orders,
     setup_answers: SetupAnswers,
-    held: held::HeldForms,
+    held: held_forms::HeldForms,
     /// Counts what ended in the console itself, and in no record of the node.
     changes: watch::Sender<u64>,
     looks: Looks,
@@ -115,7 +115,7 @@ impl ConsoleState {
             drafts: Drafts::default(),
             orders: Orders::default(),
             setup_answers: SetupAnswers::default(),
-            held: held::HeldForms::default(),
+            held: held_forms::HeldForms::default(),
             changes: watch::Sender::new(first_count()),
             looks: Looks::default(),
         }))
@@ -137,7 +137,7 @@ impl ConsoleState {
         &self.0.setup_answers
     }
 
-    fn held(&self) -> &held::HeldForms {
+    fn held(&self) -> &held_forms::HeldForms {
         &self.0.held
     }
 

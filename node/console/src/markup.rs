@@ -56,16 +56,40 @@ pub(super) fn ticked(text: impl AsRef<str>) -> Markup {
 /// Characters of what follows the first line of a problem and is shown at once.
 const REST_CHARS: usize = 240;
 
-/// One of our own texts about what went wrong. What follows its first line is folded where it is long; what follows its
-/// last empty line, such as what to do next, is seen.
-pub(super) fn problem(text: impl AsRef<str>) -> Markup {
-    let text = text.as_ref().trim_end();
-    let is_short = |text: &str| text.chars().count() <= REST_CHARS;
-    let (text, next) = text.rsplit_once("\n\n").filter(|(_, next)| is_short(next)).unwrap_or((text, ""));
-    let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
-    let rest = rest.trim_end();
-    let rest = if is_short(rest) { paragraph(rest) } else { folded(rest) };
-    Markup(format!("{}{rest}{}", paragraph(first), paragraph(next)))
+/// A sentence of our own about what went wrong, and the step to take next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ProblemText {
+    /// A list may follow its first line.
+    detail: String,
+    /// A sentence; empty where there is no such step.
+    next: String,
+}
+
+impl ProblemText {
+    pub(super) fn new(detail: impl Into<String>) -> Self {
+        Self { detail: detail.into(), next: String::new() }
+    }
+
+    /// Adds the step to take next.
+    pub(super) fn with_next(self, next: String) -> Self {
+        Self { next, ..self }
+    }
+}
+
+impl fmt::Display for ProblemText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let between = if self.next.is_empty() { "" } else { " " };
+        write!(f, "{}{between}{}", self.detail.trim_end(), self.next)
+    }
+}
+
+/// A problem with its next step: in the same line, or below the list, which is folded where it is long.
+pub(super) fn problem(problem: &ProblemText) -> Markup {
+    let Some((first, list)) = problem.detail.trim_end().split_once('\n') else {
+        return Markup(paragraph(&problem.to_string()));
+    };
+    let list = if list.chars().count() <= REST_CHARS { paragraph(list) } else { folded(list) };
+    Markup(format!("{}{list}{}", paragraph(first), paragraph(&problem.next)))
 }
 
 /// Nothing where nothing is said.
@@ -169,16 +193,23 @@ mod tests {
 
     #[test]
     fn the_first_line_of_a_problem_is_seen_and_a_long_rest_is_folded() {
-        assert_eq!(problem("Not `so`.").to_string(), "<p>Not <code>so</code>.</p>");
-        assert_eq!(problem("Tried:\n  <a>\n").to_string(), "<p>Tried:</p><p>  &#60;a&#62;</p>");
-        let long = problem(format!("Tried:\n{}", "/path ".repeat(75))).to_string();
+        assert_eq!(shown_problem("Not `so`.", ""), "<p>Not <code>so</code>.</p>");
+        assert_eq!(shown_problem("Tried:\n  <a>\n", ""), "<p>Tried:</p><p>  &#60;a&#62;</p>");
+        let long = shown_problem(&format!("Tried:\n{}", "/path ".repeat(75)), "");
         assert!(long.starts_with("<p>Tried:</p><details><summary>Details</summary><p>/path "), "{long}");
-        let long = problem(format!("Tried:\n{}\n\nUse `so`.", "/path ".repeat(75))).to_string();
-        assert!(
-            long.ends_with("/path</p></details><p>Use <code>so</code>.</p>"),
-            "what to do is seen: {long}"
-        );
-        assert_eq!(problem("So.\n\nUse this.").to_string(), "<p>So.</p><p>Use this.</p>");
+        assert!(long.ends_with("/path</p></details>"), "{long}");
+    }
+
+    #[test]
+    fn the_next_step_stands_behind_one_line_and_below_a_list() {
+        assert_eq!(shown_problem("So.", "Use `this`."), "<p>So. Use <code>this</code>.</p>");
+        assert_eq!(shown_problem("Tried:\n/a.", "Use this."), "<p>Tried:</p><p>/a.</p><p>Use this.</p>");
+        let long = shown_problem(&format!("Tried:\n{}", "/path ".repeat(75)), "Use this.");
+        assert!(long.ends_with("<p>Use this.</p>"), "it is seen: {long}");
+    }
+
+    fn shown_problem(detail: &str, next: &str) -> String {
+        problem(&ProblemText::new(detail).with_next(next.to_owned())).to_string()
     }
 
     #[test]

@@ -25,7 +25,7 @@ impl<T: Template> IntoResponse for Rendered<'_, T> {
 }
 
 /// A page that may name what keeps a form from being taken; its status then says so as well.
-pub(super) fn answer(page: &impl Template, problem: Option<&String>) -> Response {
+pub(super) fn answer<P>(page: &impl Template, problem: Option<&P>) -> Response {
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     (status, Rendered(page)).into_response()
 }

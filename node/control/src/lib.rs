@@ -245,9 +245,6 @@ macro_rules! asking {
             }
 
             /// The answer of an endpoint to a request.
-            ///
-            /// # Errors
-            /// As `ask`.
             pub async fn tell<E>(
                 &self,
                 at: impl Into<Target<E>>,

@@ -10,7 +10,7 @@ use std::{
 
 use crate::{
     Contact, Distance, K, Key, Now, Outcome,
-    question::{Answered, DENIED_PAUSE, Question},
+    question::{AnsweringPeer, DENIED_PAUSE, Question},
     records::VerifiedRecord,
     table::crowds,
     wire::{Name, Request},
@@ -201,7 +201,7 @@ impl<D> Lookup<D> {
     pub(crate) fn on_answer(
         &mut self,
         question: &Question,
-        answered: &Answered,
+        answered: &AnsweringPeer,
         seq: Option<u64>,
         closer: Vec<Contact>,
     ) {

@@ -12,7 +12,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Placement {
     filed: Filed,
-    queue: VecDeque<Waiting>,
+    queue: VecDeque<QueuedContact>,
     /// Peers from whom our own limits kept the record back once.
     denied: Vec<Key>,
     wanted: usize,
@@ -21,7 +21,7 @@ pub(crate) struct Placement {
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct QueuedContact {
     contact: Contact,
     not_before: Duration,
 }
@@ -29,7 +29,7 @@ struct Waiting {
 impl Placement {
     /// Gives `filed` to the first of `peers`, and to the next ones where those do not take it, until `wanted` of them keep it.
     pub(crate) fn new(filed: Filed, peers: Vec<Contact>, wanted: usize, ends_at: Duration) -> Self {
-        let waiting = |contact| Waiting { contact, not_before: Duration::ZERO };
+        let waiting = |contact| QueuedContact { contact, not_before: Duration::ZERO };
         let (queue, denied) = (peers.into_iter().map(waiting).collect(), Vec::new());
         Self { filed, queue, denied, wanted, holders: 0, ends_at }
     }
@@ -64,7 +64,7 @@ impl Placement {
         let contact = question.contact.clone();
         if !self.denied.contains(&contact.key()) {
             self.denied.push(contact.key());
-            self.queue.push_front(Waiting { contact, not_before: now + DENIED_PAUSE });
+            self.queue.push_front(QueuedContact { contact, not_before: now + DENIED_PAUSE });
         }
     }
 

@@ -42,7 +42,7 @@ pub(crate) struct Question {
 /// A peer that answered a question, with addresses that it was reached at or says itself. There is no other way to one than a
 /// question and its answer.
 #[derive(Clone, Debug)]
-pub(crate) struct Answered(Contact);
+pub(crate) struct AnsweringPeer(Contact);
 
 impl Question {
     /// Ends the question with an answer that fits it, of a peer that is connected as `connected`.
@@ -53,7 +53,7 @@ impl Question {
         &self,
         response: &Response,
         connected: Option<&Contact>,
-    ) -> Result<Answered, Failure> {
+    ) -> Result<AnsweringPeer, Failure> {
         let fits = match (&self.request, response) {
             (Request::FindNode { .. }, Response::FindNode { .. }) => true,
             (Request::GetValue { name }, Response::GetValue { found, .. }) => {
@@ -64,11 +64,11 @@ impl Question {
         };
         // Whoever named it may have named a wrong place, at which it was not dialled because it was connected.
         let contact = connected.unwrap_or(&self.contact);
-        if fits { Ok(Answered(contact.clone())) } else { Err(Failure::Malformed) }
+        if fits { Ok(AnsweringPeer(contact.clone())) } else { Err(Failure::Malformed) }
     }
 }
 
-impl Answered {
+impl AnsweringPeer {
     pub(crate) const fn contact(&self) -> &Contact {
         &self.0
     }

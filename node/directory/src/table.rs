@@ -1,9 +1,9 @@
 //! The routing table: buckets of [`K`] peers by their distance from us.
 //!
-//! A peer enters by an [`Answered`] alone, which a question makes of a fitting answer. A full bucket keeps whom it has; who
+//! A peer enters by an [`AnsweringPeer`] alone, which a question makes of a fitting answer. A full bucket keeps whom it has; who
 //! came too late waits until one of them fails.
 
-use crate::{Contact, Distance, Failure, K, Key, question::Answered};
+use crate::{Contact, Distance, Failure, K, Key, question::AnsweringPeer};
 
 /// Peers of one network in a bucket, or asked on one line of a look-up: a customer's ids, however many, are few there.
 pub(crate) const SAME_NETWORK_MAX: usize = 3;
@@ -21,7 +21,7 @@ struct Entry {
 #[derive(Clone, Debug, Default)]
 struct Bucket {
     entries: Vec<Entry>,
-    waiting: Vec<Answered>,
+    waiting: Vec<AnsweringPeer>,
 }
 
 /// The peers that answered us, by the bits that they share with us.
@@ -44,7 +44,7 @@ impl Table {
     }
 
     /// Gives a peer its place, or renews what is known of it.
-    pub(crate) fn admit(&mut self, answered: Answered) {
+    pub(crate) fn admit(&mut self, answered: AnsweringPeer) {
         let key = answered.contact().key();
         let Some(bucket) = self.bucket_mut(key) else { return };
         bucket.waiting.retain(|other| other.contact().key() != key);

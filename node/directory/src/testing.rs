@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     Contact,
-    question::{Answered, Question},
+    question::{AnsweringPeer, Question},
     records::{Facts, Untrue, VerifiedRecord, Verifier},
     wire::{Filed, Name, Request, Response},
 };
@@ -25,7 +25,7 @@ pub(crate) fn question(contact: Contact, request: Request) -> Question {
     Question { number: 0, contact, request, is_dial: false, slow_at, deadline, line: 0, named_by: None }
 }
 
-pub(crate) fn answered(contact: &Contact) -> Answered {
+pub(crate) fn answered(contact: &Contact) -> AnsweringPeer {
     let request = Request::FindNode { name: contact.id().into() };
     question(contact.clone(), request).answered(&Response::FindNode { closer: Vec::new() }, None).unwrap()
 }

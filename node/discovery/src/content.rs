@@ -13,7 +13,7 @@ use farthing_protocol::{
     keccak256,
     listing::Pin,
 };
-use farthing_shared::disk::start_aside;
+use farthing_shared::blocking::start_blocking;
 
 use super::{
     ASK_TIMEOUT, Asker, Catalog, CatalogError, ContentError, KnownError, KnownService, Queuer,
@@ -121,7 +121,7 @@ impl Catalog {
         }
         let (store, kept) = (self.0.store.clone(), content.clone());
         // Not waited for: it is a cache.
-        start_aside(move || {
+        start_blocking(move || {
             if let Err(error) = store.put_blob(pin.hash, &kept) {
                 tracing::warn!(%error, "content could not be stored");
             }

@@ -11,7 +11,7 @@ use farthing_bridge::{
     openapi::{Version, WriteOptions, write},
 };
 use farthing_protocol::{Usdc, call::Method};
-use farthing_shared::{disk::start_aside, keyed_semaphore::SharedPlaces};
+use farthing_shared::{blocking::start_blocking, keyed_semaphore::SharedPlaces};
 
 use super::{Catalog, KnownService, PlanError, Queuer};
 
@@ -96,7 +96,7 @@ impl Writer {
         write: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, WritingFailed> {
         let turn = self.0.take(queuer).await;
-        let writing = start_aside(move || {
+        let writing = start_blocking(move || {
             // Who stops waiting does not let the next one write beside it.
             let _turn = turn;
             write()

@@ -206,9 +206,6 @@ impl KnownService {
     }
 
     /// Checks a call against the description and prices it.
-    ///
-    /// # Errors
-    /// [`PlanError`], naming what is wrong and what would be right.
     pub fn plan(
         &self,
         method: Method,

@@ -26,7 +26,7 @@ use farthing_protocol::{
     info::{InfoRequest, InfoResponse},
     shards::shard_of,
 };
-use farthing_shared::{disk::start_aside, keyed_mutex::KeyedMutex, keyed_semaphore::SharedPlaces};
+use farthing_shared::{blocking::start_blocking, keyed_mutex::KeyedMutex, keyed_semaphore::SharedPlaces};
 use futures::{StreamExt, stream::FuturesUnordered};
 use lru::LruCache;
 use parking_lot::Mutex;
@@ -46,13 +46,13 @@ mod in_use;
 mod index_nodes;
 pub mod known;
 mod liveness;
+mod look_alikes;
 mod memory;
 mod neighbours;
 mod newer;
 mod own;
 mod reader;
 mod recent;
-mod resembling;
 pub mod sdk;
 mod searches;
 mod versions;
@@ -64,7 +64,7 @@ pub use known::{
     CallPlan, KnownError, KnownService, PlanError, answers_html, kind_of, method_of, operation_name, time_of,
 };
 pub use own::{OwnService, OwnServices};
-pub use searches::{AskedNodes, SearchScope, Searched};
+pub use searches::{AskedNodes, SearchAnswer, SearchScope};
 pub use versions::{add_note, note_of, told};
 
 use documents::Writer;
@@ -284,7 +284,7 @@ impl Catalog {
         let given_up = self.0.in_use.lock().note_paid(id);
         if !given_up.is_empty() {
             // What is large takes a while to be dropped, and its call waits for none of it.
-            start_aside(move || drop(given_up));
+            start_blocking(move || drop(given_up));
         }
     }
 
@@ -314,7 +314,7 @@ impl Catalog {
             tokio::time::sleep(REMEMBER_EVERY).await;
             let Some(bytes) = self.0.seen.to_store() else { continue };
             let file = file.clone();
-            let stored = start_aside(move || files::replace_private(&file, &bytes)).await;
+            let stored = start_blocking(move || files::replace_private(&file, &bytes)).await;
             if let Ok(Err(error)) = stored {
                 tracing::warn!(%error, "the versions seen of services could not be stored");
             }

@@ -16,7 +16,6 @@ const HELD_BYTES_MAX: usize = 4 * PAID_BYTES_MAX;
 /// ordinary service out, and these are bounded by the calls under way.
 const ORDINARY_BYTES_MAX: usize = 1024 * 1024;
 
-/// Memory for descriptions.
 #[derive(Debug)]
 pub(super) struct DescriptionMemory(ByteBudget);
 

@@ -22,7 +22,7 @@ use farthing_protocol::{
     limits,
     shards::Shards,
 };
-use farthing_shared::{disk::start_aside, keyed_semaphore::SharedPlaces};
+use farthing_shared::{blocking::start_blocking, keyed_semaphore::SharedPlaces};
 use futures::{StreamExt, stream::FuturesUnordered};
 use lru::LruCache;
 use parking_lot::Mutex;
@@ -31,8 +31,8 @@ use tokio::time::Instant;
 use super::{
     Catalog, CatalogError,
     index_nodes::{Candidate, IndexAnswers, is_expected},
+    look_alikes::warn_of,
     replaces,
-    resembling::warn_of,
 };
 
 /// Index nodes that are drawn by lot, of which few are asked.
@@ -56,7 +56,7 @@ const REST_MAX: Duration = Duration::from_secs(1);
 
 /// A page of what was found, and the part of the network that was searched for it.
 #[derive(Clone, Debug)]
-pub struct Searched {
+pub struct SearchAnswer {
     pub page: Page,
     /// None where this node keeps all listings.
     pub scope: Option<SearchScope>,
@@ -117,16 +117,16 @@ impl Catalog {
     ///
     /// # Errors
     /// [`CatalogError::Store`] when the index cannot be read.
-    pub async fn search(&self, query: Query) -> Result<Searched, CatalogError> {
+    pub async fn search(&self, query: Query) -> Result<SearchAnswer, CatalogError> {
         if self.keeps_all() {
             let page = self.0.store.search(query, clock::now_secs()).await?;
-            return Ok(Searched { page, scope: None });
+            return Ok(SearchAnswer { page, scope: None });
         }
         let FoundListings { listings, asked } = self.found_elsewhere(&query).await;
         let page = self.page_with(query, &self.not_here(&listings)).await?;
         let scope =
             SearchScope { shards_kept: self.shards().count(), is_full: self.is_full(), index_nodes: asked };
-        Ok(Searched { page, scope: Some(scope) })
+        Ok(SearchAnswer { page, scope: Some(scope) })
     }
 
     /// The listings that are not kept here: what is here is shown from here, also if it came since the answer.
@@ -288,7 +288,7 @@ impl Catalog {
             let verified = listings.filter_map(|listing| catalog.accept(listing, node));
             verified.filter(|listing| listing.updated_secs <= latest_secs && fits(&search, listing)).collect()
         };
-        start_aside(verifying).await.unwrap_or_default()
+        start_blocking(verifying).await.unwrap_or_default()
     }
 
     /// Answers a search of `peer` in its turn, on a task of its own.

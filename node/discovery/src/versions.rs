@@ -8,7 +8,7 @@ use std::{
 use farthing_bridge::{changes::changes, description::Operation};
 use farthing_control::types::{Text, VersionNote};
 use farthing_protocol::{Listing, ServiceId, call::ChargePolicy, limits, plain::Line};
-use farthing_shared::disk::start_aside;
+use farthing_shared::blocking::start_blocking;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
@@ -184,7 +184,7 @@ impl SeenVersions {
             return;
         }
         let seen = self.clone();
-        let noted = start_aside(move || {
+        let noted = start_blocking(move || {
             let note = note_of(before.as_deref(), &after);
             seen.add(Text(after.listing().service), note, before.is_none());
         });

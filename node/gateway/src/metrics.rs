@@ -12,7 +12,7 @@ use axum::{
 use farthing_discovery::WayCounts;
 use farthing_node::status::Readiness;
 use farthing_serve::ClientAddress;
-use farthing_shared::{call_ends::Half, disk::aside};
+use farthing_shared::{blocking::run_blocking, call_ends::Half};
 use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, EncodeGaugeValue, EncodeMetric, text::encode},
@@ -43,7 +43,7 @@ pub async fn show(
         return problem.clone().into_response();
     }
     // The system is asked for some of it.
-    let mut response = aside(move || written(&gateway.readiness)).await.into_response();
+    let mut response = run_blocking(move || written(&gateway.readiness)).await.into_response();
     let kind = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
     response

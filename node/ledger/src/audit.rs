@@ -106,19 +106,19 @@ impl Ledger {
 
 /// Amounts that adjustments explain: per side and channel, and per day and secret.
 #[derive(Debug, Default)]
-struct Adjusted {
+struct AdjustmentSums {
     by_channel: HashMap<(Side, ChannelId), Usdc>,
     by_budget: HashMap<(u32, &'static str), u64>,
 }
 
-impl Adjusted {
+impl AdjustmentSums {
     fn of(&self, side: Side, id: ChannelId) -> Usdc {
         self.by_channel.get(&(side, id)).copied().unwrap_or_default()
     }
 }
 
-fn adjustments(tx: &ReadTransaction, audit: &mut Audit) -> Result<Adjusted> {
-    let mut adjusted = Adjusted::default();
+fn adjustments(tx: &ReadTransaction, audit: &mut Audit) -> Result<AdjustmentSums> {
+    let mut adjusted = AdjustmentSums::default();
     for entry in tx.open_table(ADJUSTMENTS)?.iter()? {
         let row: Adjustment = tables::decode("adjustments", entry?.1.value())?;
         audit.adjustments += 1;

@@ -7,18 +7,18 @@
 //! A call is in one row at any time, so no sum can differ from its parts. What is taken out of the history when it is old
 //! stays counted here. An hour and a day have rows for so many services; the calls of further ones share a row.
 
-mod making;
+mod rebuild;
 
 use farthing_protocol::{Address, ServiceId};
 use redb::{ReadTransaction, ReadableTable, Table, WriteTransaction};
 
-pub(crate) use self::making::{FIGURES_DAY, begin, fit, make};
+pub(crate) use self::rebuild::{FIGURES_DAY, begin, fit, make};
 use crate::{
     Ledger,
     error::Result,
     rows::{
         Side,
-        figures::{CallFigures, Ended, StoredFigures, Subject},
+        figures::{CallFigures, EndedCall, StoredFigures, Subject},
     },
     tables::{self, SERVICE_DAYS, SERVICE_HOURS},
 };
@@ -66,7 +66,7 @@ impl Ledger {
     }
 }
 
-pub(crate) fn count(tx: &WriteTransaction, ended: &Ended) -> Result<()> {
+pub(crate) fn count(tx: &WriteTransaction, ended: &EndedCall) -> Result<()> {
     let hour = hour_of(ended);
     let mut hours = tx.open_table(SERVICE_HOURS)?;
     let is_new = change(&mut hours, hour, ended.subject, |figures| figures.count(ended))?;
@@ -74,7 +74,7 @@ pub(crate) fn count(tx: &WriteTransaction, ended: &Ended) -> Result<()> {
 }
 
 /// Takes out the end of a call that another one replaces: from wherever it was counted, or nowhere when that is gone.
-pub(crate) fn uncount(tx: &WriteTransaction, ended: &Ended) -> Result<()> {
+pub(crate) fn uncount(tx: &WriteTransaction, ended: &EndedCall) -> Result<()> {
     let hour = hour_of(ended);
     for (table, number) in [(SERVICE_HOURS, hour), (SERVICE_DAYS, hour / HOURS_OF_A_DAY)] {
         let mut table = tx.open_table(table)?;
@@ -219,7 +219,7 @@ fn service_of(bytes: [u8; 16]) -> ServiceId {
 }
 
 /// Hours since the Unix epoch.
-fn hour_of(ended: &Ended) -> u32 {
+fn hour_of(ended: &EndedCall) -> u32 {
     number(ended.time_secs / HOUR_SECS)
 }
 

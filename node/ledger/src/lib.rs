@@ -52,14 +52,16 @@ pub use history::{DayFigures, Position, Standing, Stretch, Transaction, Window};
 pub use ledger::Ledger;
 pub use opening::OpenMode;
 pub use payee::{Recorded, Served};
-pub use payer::{Promised, SECRET_NAME_BYTES_MAX};
-pub use retention::{Pruned, Retention};
+pub use payer::{PromiseProof, SECRET_NAME_BYTES_MAX};
+pub use retention::{PrunedCounts, Retention};
 pub use rows::{
     Side,
     figures::{CallFigures, Latencies, Subject},
-    payee::{Accepted, BODY_BYTES_MAX, Call, CallRow, Ending, PayeeChannelFacts, PayeeChannelRow, ServedRow},
+    payee::{
+        AcceptedCall, BODY_BYTES_MAX, Call, CallRow, Ending, PayeeChannelFacts, PayeeChannelRow, ServedRow,
+    },
     payer::{
-        Acknowledgement, Observed, PayerChannelFacts, PayerChannelRow, Promise, Purchase, PurchaseEnd,
+        Acknowledgement, ChannelChange, PayerChannelFacts, PayerChannelRow, Promise, Purchase, PurchaseEnd,
         Timing, Uncharged, day_of,
     },
 };

@@ -36,9 +36,6 @@ pub enum OpenMode {
 impl Ledger {
     /// Opens the ledger file, readable by its user alone. Blocks for as long as a repair after a power cut
     /// takes, which reads the file once.
-    ///
-    /// # Errors
-    /// [`OpenError`], saying what to do.
     pub fn open(path: &Path, mode: OpenMode) -> Result<Self, OpenError> {
         let failed = |source| OpenError::File { path: path.to_owned(), source };
         if !path.try_exists().map_err(failed)? {
@@ -56,9 +53,6 @@ impl Ledger {
     }
 
     /// Opens a ledger over any storage, for tests; an empty storage becomes a new ledger.
-    ///
-    /// # Errors
-    /// [`OpenError`], saying what to do.
     pub fn with_backend(backend: impl StorageBackend) -> Result<Self, OpenError> {
         let failure = Failure::default();
         let database = open_database(backend, &failure)?;

@@ -38,9 +38,9 @@ use crate::{
     error::{LedgerError, Result, within},
     figures, history,
     rows::{
-        figures::Ended,
+        figures::EndedCall,
         payee::{
-            Accepted, Call, CallRow, ChargedOn, ServedRow, StoredCall, StoredState, call_key, channel_in,
+            AcceptedCall, Call, CallRow, ChargedOn, ServedRow, StoredCall, StoredState, call_key, channel_in,
             receipt, split_call_key, time_key,
         },
     },
@@ -78,7 +78,7 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::MayHaveRun`] when it was accepted before, [`LedgerError::AlreadyServed`] when it is
     /// finished, [`LedgerError::CallIdConflict`] when the id names another request.
-    pub async fn accept(&self, accepted: Accepted) -> Result<()> {
+    pub async fn accept(&self, accepted: AcceptedCall) -> Result<()> {
         self.write(move |tx| accept(tx, &accepted)).await
     }
 
@@ -146,7 +146,7 @@ fn body_in(tx: &ReadTransaction, time_secs: u64, key: &[u8; 36]) -> Result<Optio
     Ok(body.map(|body| Bytes::copy_from_slice(body.value())))
 }
 
-fn accept(tx: &WriteTransaction, accepted: &Accepted) -> Result<()> {
+fn accept(tx: &WriteTransaction, accepted: &AcceptedCall) -> Result<()> {
     within("the path", accepted.path.len(), PATH_BYTES_MAX)?;
     let key = call_key(accepted.payer, accepted.call_id);
     let mut calls = tx.open_table(CALLS)?;
@@ -182,11 +182,11 @@ fn serve(
     };
     if let Some(known) = known {
         // It is one call still, whose last end counts.
-        Ended::served(&known).map_or(Ok(()), |ended| figures::uncount(tx, &ended))?;
+        EndedCall::served(&known).map_or(Ok(()), |ended| figures::uncount(tx, &ended))?;
         forget(tx, &key, &known)?;
     }
     let row = StoredCall::done(call, charged_on, spent_total);
-    Ended::served(&row).map_or(Ok(()), |ended| figures::count(tx, &ended))?;
+    EndedCall::served(&row).map_or(Ok(()), |ended| figures::count(tx, &ended))?;
     calls.insert(&key, tables::encode(&row).as_slice())?;
     let by_time = time_key(call.time_secs, &key);
     tx.open_table(CALLS_BY_TIME)?.insert(&by_time, ())?;

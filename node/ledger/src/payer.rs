@@ -8,8 +8,8 @@
 //! included; every open promise's cumulative ≤ signed ≤ deposited (the highest ever confirmed); a day's total
 //! is the sum of the charges of its purchases. They change in the same commits as what they sum.
 
-mod lacking;
-mod observed;
+mod chain_facts;
+mod missing_calls;
 mod receipts;
 
 use farthing_protocol::{
@@ -20,7 +20,7 @@ use farthing_protocol::{
 use redb::{ReadTransaction, ReadableTable, WriteTransaction};
 
 use self::{
-    observed::observe,
+    chain_facts::observe,
     receipts::{acknowledge, acknowledge_found},
 };
 use crate::{
@@ -31,11 +31,11 @@ use crate::{
     figures,
     rows::{
         Side,
-        figures::Ended,
+        figures::EndedCall,
         payer::{
-            Acknowledgement, Observed, PayerChannelFacts, PayerChannelRow, Promise, Purchase, PurchaseEnd,
-            StoredEnd, StoredPayerChannel, StoredPromise, StoredPurchase, Uncharged, channel_in, day_of,
-            purchase_in, time_key,
+            Acknowledgement, ChannelChange, PayerChannelFacts, PayerChannelRow, Promise, Purchase,
+            PurchaseEnd, StoredEnd, StoredPayerChannel, StoredPromise, StoredPurchase, Uncharged, channel_in,
+            day_of, purchase_in, time_key,
         },
     },
     tables::{
@@ -54,11 +54,11 @@ pub const SECRET_NAME_BYTES_MAX: usize = 128;
 
 /// Proof that a promise is durable. Only [`crate::Ledger::promise`] makes one, after its commit.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Promised {
+pub struct PromiseProof {
     call_id: CallId,
 }
 
-impl Promised {
+impl PromiseProof {
     pub const fn call_id(&self) -> CallId {
         self.call_id
     }
@@ -73,7 +73,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`LedgerError::ChannelConflict`] when the id is known with other terms.
-    pub async fn put_payer_channel(&self, channel: PayerChannelFacts) -> Result<Observed> {
+    pub async fn put_payer_channel(&self, channel: PayerChannelFacts) -> Result<ChannelChange> {
         self.write(move |tx| observe(tx, &channel)).await
     }
 
@@ -110,7 +110,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`LedgerError::UnknownChannel`].
-    pub async fn prove_carried(&self, id: ChannelId, proven: Usdc) -> Result<Observed> {
+    pub async fn prove_carried(&self, id: ChannelId, proven: Usdc) -> Result<ChannelChange> {
         self.write(move |tx| update_channel(tx, id, None, Cause::Earlier, |row| row.prove(proven))).await
     }
 
@@ -149,12 +149,12 @@ impl Ledger {
     pub async fn promise(
         &self,
         promise: Promise,
-    ) -> Result<impl Future<Output = Result<Promised>> + Send + use<>> {
+    ) -> Result<impl Future<Output = Result<PromiseProof>> + Send + use<>> {
         let record = move |tx: &WriteTransaction| {
             let promised = record_promise(tx, &promise);
             match &promised {
                 Err(error) if error.is_failure() => return promised.map(Ok),
-                Err(_) => lacking::note_refused(tx, &promise.request.payment)?,
+                Err(_) => missing_calls::note_refused(tx, &promise.request.payment)?,
                 Ok(_) => {}
             }
             Ok(promised)
@@ -292,7 +292,7 @@ fn update_channel(
     config: Option<&ChannelConfig>,
     cause: Cause,
     update: impl FnOnce(&mut StoredPayerChannel),
-) -> Result<Observed> {
+) -> Result<ChannelChange> {
     let mut table = tx.open_table(PAYER_CHANNELS)?;
     let known = channel_in(&table, id)?;
     let mut row = match (known, config) {
@@ -312,7 +312,7 @@ fn update_channel(
     let uncounted = taken_today.fold(Usdc::ZERO, Usdc::saturating_add);
     table.insert(id.as_bytes(), tables::encode(&row).as_slice())?;
     let row = row.into_row(id, in_flight(&tx.open_table(PROMISES)?, id)?);
-    Ok(Observed { row, counted, let_go, uncounted })
+    Ok(ChannelChange { row, counted, let_go, uncounted })
 }
 
 fn all_channels(tx: &ReadTransaction) -> Result<Vec<PayerChannelRow>> {
@@ -339,7 +339,7 @@ fn in_flight(promises: &impl ReadableTable<&'static [u8; 16], &'static [u8]>, id
     Ok(sum)
 }
 
-fn record_promise(tx: &WriteTransaction, promise: &Promise) -> Result<Promised> {
+fn record_promise(tx: &WriteTransaction, promise: &Promise) -> Result<PromiseProof> {
     check_bounds(promise)?;
     let call_id = promise.request.call_id;
     let mut promises = tx.open_table(PROMISES)?;
@@ -363,11 +363,11 @@ fn record_promise(tx: &WriteTransaction, promise: &Promise) -> Result<Promised> 
     }
     if let Some(ended) = ended {
         // It is one call still, whose last end counts.
-        figures::uncount(tx, &Ended::bought(&ended))?;
+        figures::uncount(tx, &EndedCall::bought(&ended))?;
         forget(tx, call_id, ended.promised_secs)?;
     }
     promises.insert(call_id.as_bytes(), tables::encode(&stored).as_slice())?;
-    Ok(Promised { call_id })
+    Ok(PromiseProof { call_id })
 }
 
 fn check_bounds(promise: &Promise) -> Result<()> {
@@ -409,7 +409,7 @@ fn close(tx: &WriteTransaction, call_id: CallId, closed_secs: u64, end: StoredEn
     tx.open_table(PURCHASES_BY_TIME)?.insert(&by_time, ())?;
     let purchase = StoredPurchase::new(promise, closed_secs, end);
     tx.open_table(PURCHASES)?.insert(call_id.as_bytes(), tables::encode(&purchase).as_slice())?;
-    figures::count(tx, &Ended::bought(&purchase))?;
+    figures::count(tx, &EndedCall::bought(&purchase))?;
     // What is in doubt may be charged yet.
     if !purchase.end.charged().is_zero() || purchase.is_in_doubt() {
         return Ok(());

@@ -59,7 +59,7 @@ impl Retention {
 
 /// The numbers of what was removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pruned {
+pub struct PrunedCounts {
     pub bodies: u64,
     pub calls: u64,
     pub purchases: u64,
@@ -67,24 +67,24 @@ pub struct Pruned {
 
 impl Ledger {
     /// Removes what is older than `retention` keeps, as of `now_secs`.
-    pub async fn prune(&self, retention: Retention, now_secs: u64) -> Result<Pruned> {
-        let mut pruned = Pruned::default();
+    pub async fn prune(&self, retention: Retention, now_secs: u64) -> Result<PrunedCounts> {
+        let mut pruned = PrunedCounts::default();
         loop {
             let step = self.write(move |tx| step(tx, &retention, now_secs)).await?;
             pruned.bodies += step.bodies;
             pruned.calls += step.calls;
             pruned.purchases += step.purchases;
-            if step == Pruned::default() {
+            if step == PrunedCounts::default() {
                 return Ok(pruned);
             }
         }
     }
 }
 
-fn step(tx: &WriteTransaction, retention: &Retention, now_secs: u64) -> Result<Pruned> {
+fn step(tx: &WriteTransaction, retention: &Retention, now_secs: u64) -> Result<PrunedCounts> {
     let rows_before = retention.kept_since_secs(now_secs);
     let bodies_before = now_secs.saturating_sub(retention.bodies_kept_secs);
-    Ok(Pruned {
+    Ok(PrunedCounts {
         bodies: prune_bodies(tx, bodies_before, retention.body_bytes_max)?,
         calls: prune_calls(tx, rows_before)?,
         // Whole days, because a day's total goes with its purchases.

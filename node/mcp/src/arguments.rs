@@ -66,9 +66,6 @@ pub struct ReadArguments {
 }
 
 /// Reads the arguments of a tool.
-///
-/// # Errors
-/// [`Trouble`] that says what is wrong with them.
 pub fn read<T: DeserializeOwned>(tool: ToolName, arguments: Option<Arguments>) -> Result<T, Trouble> {
     serde_json::from_value(Value::Object(arguments.unwrap_or_default())).map_err(|error| {
         let next = match tool {

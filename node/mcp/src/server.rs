@@ -65,9 +65,6 @@ impl PresentedSecret {
 
 /// Serves an agent on standard input and output until it ends the conversation. The agent buys with the secret of this
 /// name, within its limits.
-///
-/// # Errors
-/// [`ServeError`].
 pub async fn serve(node: ControlClient, secret: &str) -> Result<(), ServeError> {
     let toolbox = Arc::new(Toolbox::of(AskedNode::Socket(node)));
     // Nothing of this conversation is kept for another one, so the age of the secret does not matter.

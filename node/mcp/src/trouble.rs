@@ -128,8 +128,8 @@ impl From<Problem> for Trouble {
             name => name,
         };
         let message = if problem.detail.is_empty() { &problem.title } else { &problem.detail };
-        let next = problem.next.as_deref().filter(|next| !next.is_empty());
-        let trouble = Self::new(code, message, next.unwrap_or("Tell your user what failed."));
+        let advice = problem.advice();
+        let trouble = Self::new(code, message, advice.as_deref().unwrap_or("Tell your user what failed."));
         Self { note: Some(MAY_QUOTE), ..trouble }
     }
 }
@@ -159,6 +159,7 @@ mod tests {
             title: "Price above cap".to_owned(),
             status: 402,
             detail: "this call costs 0.002 USDC".to_owned(),
+            undone: None,
             next: Some("Raise `max_price`.".to_owned()),
             charged: Some(false),
             call_id: None,

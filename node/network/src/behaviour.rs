@@ -17,7 +17,7 @@ use libp2p::{
 use crate::{
     NetworkConfig, NetworkError, NetworkLimits, gate, gossip, handshakes, keep, memory_limit,
     names::{self, Led},
-    outbound::{self, Vouched},
+    outbound::{self, TrustedAddresses},
     partners::Partners,
     portmap,
     relay::{self, PunchBehaviour, RelayClientBehaviour, RelayServerBehaviour},
@@ -84,7 +84,7 @@ pub(crate) struct Accepts {
 pub(crate) struct Crowd {
     pub(crate) partners: Partners,
     pub(crate) usage: Usage,
-    pub(crate) vouched: Vouched,
+    pub(crate) vouched: TrustedAddresses,
 }
 
 /// Builds the swarm. It listens nowhere and knows nobody yet.

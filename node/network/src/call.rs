@@ -6,8 +6,8 @@
 //! was cut off half-way may have been served.
 
 mod inbound;
-mod kept;
-mod missed;
+mod kept_streams;
+mod missed_answers;
 mod outbound;
 #[cfg(test)]
 mod tests;
@@ -18,7 +18,9 @@ use bytes::Bytes;
 use farthing_protocol::{Address, CallMessage, CallReply};
 use tokio::sync::oneshot;
 
-pub(crate) use self::{inbound::CallServer, kept::KeptStreams, missed::Missed, outbound::AskingStream};
+pub(crate) use self::{
+    inbound::CallServer, kept_streams::KeptStreams, missed_answers::Missed, outbound::AskingStream,
+};
 use crate::line::Origin;
 
 /// A call that another node makes, complete and within its bounds. Nothing else about it is checked.

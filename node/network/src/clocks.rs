@@ -43,7 +43,6 @@ impl Clocks {
         self.note(peer, signed(ahead_secs));
     }
 
-    /// `peer` took it.
     pub(crate) fn took(&mut self, peer: Address) {
         self.forget_if(peer, |ahead| ahead > 0);
     }

@@ -9,8 +9,8 @@
 //!
 //! Messages carry neither author nor sequence number: the objects in them are signed and sequenced.
 
+mod behaviour;
 mod judge;
-mod unhurried;
 
 use std::{net::IpAddr, time::Duration};
 
@@ -25,8 +25,8 @@ use libp2p::{
 use tokio::sync::oneshot;
 
 pub(crate) use self::{
-    judge::{JUDGED_MAX, Judge, Judged, Sender},
-    unhurried::GossipBehaviour,
+    behaviour::GossipBehaviour,
+    judge::{GossipVerdict, JUDGED_MAX, Judge, Sender},
 };
 use crate::{NetworkConfig, NetworkError, records::RECORD_VALUE_BYTES_MAX};
 

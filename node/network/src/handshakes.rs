@@ -27,16 +27,16 @@ use crate::{
 
 /// `inner`, with its inbound handshakes bounded.
 pub(crate) fn bounded(inner: Boxed<Connected>, limits: &NetworkLimits) -> Boxed<Connected> {
-    Handshakes { inner, waiting: Waiting::new(limits) }.boxed()
+    Handshakes { inner, waiting: HandshakeQueue::new(limits) }.boxed()
 }
 
 struct Handshakes {
     inner: Boxed<Connected>,
-    waiting: Waiting,
+    waiting: HandshakeQueue,
 }
 
 /// Handshakes under way, the oldest first. Pure but for the handles.
-struct Waiting {
+struct HandshakeQueue {
     all_max: usize,
     per_ip_max: usize,
     per_private_ip_max: usize,
@@ -50,7 +50,7 @@ struct BegunHandshake {
     alive: Weak<()>,
 }
 
-impl Waiting {
+impl HandshakeQueue {
     fn new(limits: &NetworkLimits) -> Self {
         Self {
             all_max: limits.connections_pending_max as usize,
@@ -128,7 +128,7 @@ impl Transport for Handshakes {
     }
 }
 
-impl Waiting {
+impl HandshakeQueue {
     fn bound(
         &mut self,
         ip: IpAddr,
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     /// One that says nothing for as long as the returned value lives.
-    fn begin(waiting: &mut Waiting, from: &str) -> (Arc<()>, AbortHandle) {
+    fn begin(waiting: &mut HandshakeQueue, from: &str) -> (Arc<()>, AbortHandle) {
         let (alive, (end, _)) = (Arc::new(()), AbortHandle::new_pair());
         waiting.begin(from.parse().unwrap(), end.clone(), Arc::downgrade(&alive));
         (alive, end)
@@ -164,7 +164,7 @@ mod tests {
             ("2620:fe::1", "2620:fe::2", limits.connections_pending_per_ip_max),
             ("127.0.0.1", "127.0.0.2", limits.connections_pending_per_private_ip_max),
         ] {
-            let mut waiting = Waiting::new(&limits);
+            let mut waiting = HandshakeQueue::new(&limits);
             let held: Vec<_> = (0..max).map(|_| begin(&mut waiting, from)).collect();
             let newer = begin(&mut waiting, same);
             assert!(newer.1.is_aborted(), "{from}");
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn when_there_is_no_room_at_all_the_busiest_subscriber_makes_it() {
         let limits = NetworkLimits::default();
-        let mut waiting = Waiting::new(&limits);
+        let mut waiting = HandshakeQueue::new(&limits);
         let single = begin(&mut waiting, "9.9.8.8");
         let many: Vec<_> = (1..limits.connections_pending_max)
             .map(|n| begin(&mut waiting, &format!("9.9.9.{}", n / limits.connections_pending_per_ip_max)))
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn newcomers_from_everywhere_do_not_end_each_other() {
         let limits = NetworkLimits::default();
-        let mut waiting = Waiting::new(&limits);
+        let mut waiting = HandshakeQueue::new(&limits);
         let held: Vec<_> =
             (0..limits.connections_pending_max).map(|n| begin(&mut waiting, &format!("9.9.{n}.9"))).collect();
         assert!(begin(&mut waiting, "8.8.8.8").1.is_aborted());
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn handshakes_that_are_over_take_no_room() {
         let limits = NetworkLimits::default();
-        let mut waiting = Waiting::new(&limits);
+        let mut waiting = HandshakeQueue::new(&limits);
         for _ in 0..100 {
             let (alive, end) = begin(&mut waiting, "9.9.9.9");
             drop(alive);

@@ -24,7 +24,6 @@ mod call;
 mod clocks;
 mod command;
 mod config;
-mod counted;
 mod dial_scheduler;
 mod directory;
 mod forward;
@@ -41,6 +40,7 @@ mod line_watch;
 #[cfg(feature = "memory")]
 mod memory;
 mod memory_limit;
+mod meter;
 mod names;
 mod neighbour_origin;
 mod outbound;

@@ -16,7 +16,7 @@ use libp2p::{
 };
 
 use crate::{
-    counted::{Counted, Meter},
+    meter::{Counted, Meter},
     outbound::Connected,
     status::Counters,
 };

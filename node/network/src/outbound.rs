@@ -38,12 +38,12 @@ const INSIDE: &str = "this leads into a private network, but `network.allow_priv
 
 /// Addresses that may lead anywhere: those the owner configured, and those of the local network, if it is looked at.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Vouched {
+pub(crate) struct TrustedAddresses {
     configured: Arc<HashSet<Multiaddr>>,
     nearby: Arc<Mutex<HashSet<Multiaddr>>>,
 }
 
-impl Vouched {
+impl TrustedAddresses {
     pub(crate) fn new(configured: &[Multiaddr]) -> Self {
         let configured = configured.iter().map(addresses::without_peer).collect();
         Self { configured: Arc::new(configured), nearby: Arc::default() }
@@ -67,7 +67,7 @@ impl Vouched {
 /// The system's resolver cannot be used.
 pub(crate) fn guarded(
     inner: Boxed<Connected>,
-    vouched: Vouched,
+    vouched: TrustedAddresses,
     led: Led,
     allow_private: bool,
 ) -> io::Result<Boxed<Connected>> {
@@ -85,7 +85,7 @@ pub(crate) fn guarded(
 
 /// Chooses the way out for each address, before its name is looked up.
 struct Guard {
-    vouched: Vouched,
+    vouched: TrustedAddresses,
     led: Led,
     allow_private: bool,
     anywhere: dns::tokio::Transport<Exit>,
@@ -123,7 +123,7 @@ impl Transport for Guard {
             Err(TransportError::Other(dns::Error::Transport(inside())))
         };
         let led = self.led.clone();
-        let note = move |(connected, reached): Reached| {
+        let note = move |(connected, reached): DialedConnection| {
             if let Some(reached) = reached {
                 led.note(connected.0, &named, &reached);
             }
@@ -143,7 +143,7 @@ impl Transport for Guard {
 }
 
 /// A connection and, of one that this node made, the address it leads to.
-type Reached = (Connected, Option<Multiaddr>);
+type DialedConnection = (Connected, Option<Multiaddr>);
 
 /// Dials what names were looked up to.
 struct Exit {
@@ -152,10 +152,10 @@ struct Exit {
 }
 
 impl Transport for Exit {
-    type Output = Reached;
+    type Output = DialedConnection;
     type Error = io::Error;
-    type ListenerUpgrade = BoxFuture<'static, Result<Reached, io::Error>>;
-    type Dial = BoxFuture<'static, Result<Reached, io::Error>>;
+    type ListenerUpgrade = BoxFuture<'static, Result<DialedConnection, io::Error>>;
+    type Dial = BoxFuture<'static, Result<DialedConnection, io::Error>>;
 
     fn listen_on(&mut self, id: ListenerId, address: Multiaddr) -> Result<(), TransportError<io::Error>> {
         self.inner.lock().listen_on(id, address)

@@ -56,7 +56,6 @@ impl Crowds {
         self.0.get(&network?)
     }
 
-    /// The peer has this address.
     fn enter(&mut self, peer: PeerId, address: &Multiaddr) {
         if let Some(network) = addresses::public_network(address) {
             self.0.entry(network).or_default().insert(peer);

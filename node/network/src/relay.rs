@@ -15,7 +15,7 @@
 mod check;
 mod choice;
 mod client;
-mod contained;
+mod contained_handler;
 mod guests;
 mod punch;
 mod server;

@@ -30,7 +30,7 @@ use libp2p::{Multiaddr, identity::Keypair, kad::RecordKey};
 use self::visit::RendezvousAnswers;
 pub(crate) use self::{
     agenda::{Agenda, COMPANY_ENOUGH, Circumstances},
-    choice::Introduced,
+    choice::RendezvousNode,
 };
 use crate::{RendezvousEnd, status::Counters};
 
@@ -60,7 +60,7 @@ pub(crate) enum ErrandOutcome {
     Asked {
         end: RendezvousEnd,
         /// Those to be dialled.
-        introduced: Vec<Introduced>,
+        introduced: Vec<RendezvousNode>,
         /// The public addresses under which nodes of the DHT in distinct networks see this one.
         seen: Vec<IpAddr>,
     },

@@ -24,12 +24,12 @@ use crate::{
     call::{CallServer, InboundCall, KeptStreams},
     command::Command,
     directory::{self, DirectoryServer, Notary},
-    gossip::{InboundListing, JUDGED_MAX, Judge, Judged, Topics},
+    gossip::{GossipVerdict, InboundListing, JUDGED_MAX, Judge, Topics},
     handle::Calls,
     identity,
     info::{InboundInfo, InfoServer},
     innermost,
-    outbound::Vouched,
+    outbound::TrustedAddresses,
     partners::Partners,
     publisher::Publisher,
     reachability::{Prober, ReachServer},
@@ -86,7 +86,7 @@ impl Network {
         let entrance =
             config.rendezvous.as_ref().map(|meeting| read(AddressUse::Entrance, &meeting.entrance));
         let entrance = entrance.transpose()?;
-        let vouched = Vouched::new(&bootstrap);
+        let vouched = TrustedAddresses::new(&bootstrap);
         let keypair = identity::keypair(&config.key)?;
         let own = config.key.address();
 
@@ -201,7 +201,7 @@ struct Servers {
     /// Of calls to this node.
     admission: Arc<Admission>,
     judge: Judge,
-    judged: mpsc::Receiver<Judged>,
+    judged: mpsc::Receiver<GossipVerdict>,
     inbound: Inbound,
 }
 

@@ -15,7 +15,7 @@ mod publishing;
 mod reachability;
 mod relays;
 mod rendezvous;
-mod waiting;
+mod waiters;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -23,7 +23,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use farthing_bounds::{ByteBudget, Sparing};
+use farthing_bounds::{ByteBudget, LineLimiter};
 use farthing_protocol::{Address, wire::NetworkName};
 use futures::StreamExt;
 use libp2p::{
@@ -43,8 +43,8 @@ use crate::{
     call::KeptStreams,
     command::Command,
     dial_scheduler::DialScheduler,
-    gossip::{Judge, Judged, Topics},
-    outbound::Vouched,
+    gossip::{GossipVerdict, Judge, Topics},
+    outbound::TrustedAddresses,
     publisher::Publisher,
     reachability::Prober,
     records::SharedRecords,
@@ -84,7 +84,7 @@ pub(crate) struct Parts {
     pub(crate) saved: Option<Saved>,
     pub(crate) topics: Topics,
     pub(crate) judge: Judge,
-    pub(crate) judged: mpsc::Receiver<Judged>,
+    pub(crate) judged: mpsc::Receiver<GossipVerdict>,
     pub(crate) prober: Prober,
     pub(crate) agreement: Agreement,
     /// Nothing where the rendezvous is off.
@@ -105,7 +105,7 @@ pub(crate) struct Parts {
     /// For the answers that are read.
     pub(crate) budget: ByteBudget,
     pub(crate) allow_private: bool,
-    pub(crate) vouched: Vouched,
+    pub(crate) vouched: TrustedAddresses,
     pub(crate) usage: Usage,
     pub(crate) connections_per_peer_max: usize,
     pub(crate) drain_deadline: Duration,
@@ -133,7 +133,7 @@ pub(crate) struct SwarmTask {
     /// Those that ended early since the last that did not.
     agreements_failed: u32,
     strikes: Strikes,
-    blocks_told: Sparing,
+    blocks_told: LineLimiter,
     /// The addresses under which peers see this node, and how many said so.
     observed: BTreeMap<Multiaddr, u32>,
     /// Those who wait for the end of a test of reachability.
@@ -165,7 +165,7 @@ impl SwarmTask {
             agreement_due: Some(Instant::now()),
             agreements_failed: 0,
             strikes: Strikes::default(),
-            blocks_told: Sparing::new(BLOCKS_TOLD_PER_MINUTE_MAX),
+            blocks_told: LineLimiter::new(BLOCKS_TOLD_PER_MINUTE_MAX),
             observed: BTreeMap::new(),
             awaiting_reach: Vec::new(),
             tick_due: Instant::now(),

@@ -11,7 +11,7 @@ use libp2p::{
 };
 
 use crate::{
-    counted::{Counted, Meter},
+    meter::{Counted, Meter},
     status::Counters,
 };
 

@@ -71,9 +71,6 @@ pub struct DataFolder {
 
 impl DataFolder {
     /// Creates the folder (0700) when it is missing and locks it. `is_wallet` knows wallets by their bytes.
-    ///
-    /// # Errors
-    /// [`DataFolderError`], which names the holder or the command that helps.
     pub fn lock(path: &Path, is_wallet: fn(&[u8]) -> bool) -> Result<Self, DataFolderError> {
         fs::DirBuilder::new()
             .recursive(true)

@@ -17,7 +17,7 @@ use farthing_protocol::{
     call::{ChargePolicy, Method, Payment},
     limits,
 };
-use farthing_shared::{chain_view, disk::start_aside};
+use farthing_shared::{blocking::start_blocking, chain_view};
 
 use super::{
     Owner,
@@ -322,7 +322,7 @@ pub(super) async fn planned(
         return Ok(plan(service, request, body));
     }
     let (service, request, body) = (service.clone(), request.clone(), body.clone());
-    aside(move || plan(&service, &request, &body)).await
+    run_blocking(move || plan(&service, &request, &body)).await
 }
 
 /// See [`CallRequest::request_hash`].
@@ -334,7 +334,7 @@ pub(super) async fn request_hash(request: &CallRequest, body: &Bytes) -> Result<
         return Ok(request.request_hash(body));
     }
     let (request, body) = (request.clone(), body.clone());
-    aside(move || request.request_hash(&body)).await
+    run_blocking(move || request.request_hash(&body)).await
 }
 
 /// The hash of what a call asks for, worked out once: whoever sends something else under its id hears of it from then on.
@@ -355,10 +355,10 @@ pub(super) async fn hash_noted(
 }
 
 /// Does work that would hold up other calls.
-pub(super) async fn aside<T: Send + 'static>(
+pub(super) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Refusal> {
-    let done = start_aside(work).await;
+    let done = start_blocking(work).await;
     done.map_err(|_| Refusal::new(RefusalCode::Unavailable, "the owner's node failed while it read the call"))
 }
 
@@ -446,7 +446,6 @@ impl Admitted {
         self.payer
     }
 
-    /// The service, and which of its operations.
     pub fn operation(&self) -> (ServiceId, &str) {
         (self.request.service, &self.plan.operation)
     }

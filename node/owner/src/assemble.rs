@@ -26,9 +26,6 @@ use farthing_protocol::{
 use super::new_service::{NewService, NewServiceError, UpstreamSecrets};
 
 /// Puts a service together. `reading` is what the file's source was read as.
-///
-/// # Errors
-/// [`NewServiceError`], naming the field and what was expected.
 pub fn assemble(file: ServiceFile, reading: Option<Reading>) -> Result<NewService, NewServiceError> {
     check_answers(&file)?;
     let secrets =

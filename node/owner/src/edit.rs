@@ -33,9 +33,6 @@ fn gives_secrets(edit: &EditRequest) -> bool {
 }
 
 /// Puts the changes into the choices that were made at registration, so that a later reading keeps them.
-///
-/// # Errors
-/// [`NewServiceError`], naming an operation that is not hidden.
 pub(super) fn apply(edit: &EditRequest, file: &mut ServiceFile) -> Result<(), NewServiceError> {
     let upstream_before = file.upstream.clone();
     let texts = [
@@ -104,9 +101,6 @@ fn chosen<'f>(file: &'f mut ServiceFile, method: Method, path: &str) -> Option<&
 }
 
 /// The service as it is published now, with the changes; nothing is read again. `file` has them already.
-///
-/// # Errors
-/// [`NewServiceError`], naming the field and what was expected.
 pub(super) fn edited(
     service: &Registered,
     file: ServiceFile,

@@ -57,7 +57,7 @@ struct NotedHealth {
 
 /// A problem that needs the owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ailing {
+pub struct HealthProblem {
     pub kind: AlertKind,
     pub service: ServiceId,
     pub cause: String,
@@ -66,8 +66,9 @@ pub struct Ailing {
 
 impl NotedHealth {
     /// Lists the problems of a service that is for sale.
-    fn ails(&self, listing: &Listing) -> Vec<Ailing> {
-        let ailing = |kind, cause: String, action| Ailing { kind, service: listing.service, cause, action };
+    fn ails(&self, listing: &Listing) -> Vec<HealthProblem> {
+        let ailing =
+            |kind, cause: String, action| HealthProblem { kind, service: listing.service, cause, action };
         let (health, name) = (&self.health, &listing.name);
         let mut ails = Vec::new();
         if listing.paused {
@@ -115,9 +116,6 @@ type AsStored = Vec<(Text<ServiceId>, NotedHealth)>;
 
 impl Health {
     /// Goes on with what was known before the last stop.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn restore(registry: Registry, network: NetworkHandle, ledger: Ledger) -> Result<Self, LedgerError> {
         let stored = ledger.get(Namespace::Settings, STORED_KEY)?;
         // Nothing depends on it: what cannot be read is found out again.
@@ -139,7 +137,7 @@ impl Health {
     }
 
     /// Lists the problems that need the owner now.
-    pub fn ailing(&self) -> Vec<Ailing> {
+    pub fn ailing(&self) -> Vec<HealthProblem> {
         let services = self.0.registry.all();
         let noted = self.0.noted.lock();
         let of = |service: &Arc<Registered>| {

@@ -55,9 +55,6 @@ pub struct ProbeAnswer {
 
 impl Reader {
     /// Reads what `source` leads to. `headers` go with every request to its host.
-    ///
-    /// # Errors
-    /// [`PublishError`] saying what was not found or not understood.
     pub async fn inspect(
         &self,
         mut source: SourceFile,

@@ -17,7 +17,7 @@ mod pages;
 mod places;
 mod scalars;
 mod scan;
-mod tried;
+mod scan_attempt;
 
 use std::time::Duration;
 
@@ -26,14 +26,14 @@ use farthing_bounds::ByteBudget;
 use farthing_bridge::report::{ReadError, Reading};
 use farthing_os::secret::SecretText;
 pub use farthing_protocol::listing::ServiceKind as Kind;
-use farthing_shared::disk::start_aside;
+use farthing_shared::blocking::start_blocking;
 use url::Url;
 
 pub use self::{
     error::IntakeError,
     scalars::{ScalarError, override_scalars},
     scan::{Candidate, Found, Scan, scan},
-    tried::{ScanOutcome, Tried},
+    scan_attempt::{ScanAttempt, ScanOutcome},
 };
 use self::{
     fetch::{Fetcher, Miss, Page},
@@ -162,7 +162,7 @@ pub async fn read(source: Source, options: IntakeOptions) -> Result<Intake, Inta
 
 /// Reads on a thread that may be busy.
 async fn parse(bytes: Bytes) -> Result<Reading, ReadError> {
-    let reading = start_aside(move || farthing_bridge::read(&bytes)).await;
+    let reading = start_blocking(move || farthing_bridge::read(&bytes)).await;
     reading.unwrap_or_else(|_| Err(ReadError::new("document", "it could not be read; please report this")))
 }
 
@@ -204,7 +204,9 @@ async fn graphql_at(url: &Url, options: &IntakeOptions) -> Result<Intake, Intake
             Err(miss @ Miss::Unreachable(_)) if tried.is_empty() => {
                 return Err(IntakeError::missed(url, &miss));
             }
-            other => tried.push(Tried { url: place.to_string(), came: ScanOutcome::of_endpoint(&other) }),
+            other => {
+                tried.push(ScanAttempt { url: place.to_string(), came: ScanOutcome::of_endpoint(&other) })
+            }
         }
     }
     // The name of a schema's file need not end as such names usually do.

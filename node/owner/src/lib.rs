@@ -22,8 +22,8 @@ use farthing_protocol::{
     limits,
 };
 use farthing_shared::{
+    blocking::run_blocking,
     call_ends::{BegunCall, CallEnds},
-    disk::aside,
     refused::{RefusedCall, RefusedCalls},
 };
 use farthing_wallet::Signer;
@@ -42,6 +42,7 @@ mod doubts;
 pub mod edit;
 mod elsewhere;
 mod ended;
+mod evidence;
 pub mod health;
 pub mod inspect;
 pub mod intake;
@@ -60,7 +61,6 @@ mod refusals;
 pub mod registry;
 pub mod running;
 pub mod samples;
-mod shown;
 pub mod terms;
 pub mod told;
 pub mod uncharged;
@@ -76,7 +76,7 @@ use load::{Caller, Load};
 use registry::Registry;
 use running::{Arrival, Calls, Conflict, RunningCall};
 use terms::Terms;
-use told::{BooksLimiter, GivenAgain, Told};
+use told::{BooksLimiter, BooksQuestion, GivenAgain};
 use upstream::UpstreamAnswer;
 use x402::Door;
 
@@ -177,16 +177,19 @@ impl Owner {
                         reply.send(owner.close(peer, channel, shown).await, Bytes::new());
                     });
                 }
-                CallMessage::Calls(asked) => match self.0.told.count((peer, is_partner), Told::Calls) {
-                    Ok(()) => {
-                        let (ledger, book) = (self.0.ledger.clone(), self.0.book.clone());
-                        self.0.tasks.spawn(async move {
-                            let page = aside(move || told::page(&ledger, &book, peer, asked)).await;
-                            reply.send(page, Bytes::new());
-                        });
+                CallMessage::Calls(asked) => {
+                    match self.0.told.count((peer, is_partner), BooksQuestion::Calls) {
+                        Ok(()) => {
+                            let (ledger, book) = (self.0.ledger.clone(), self.0.book.clone());
+                            self.0.tasks.spawn(async move {
+                                let page =
+                                    run_blocking(move || told::page(&ledger, &book, peer, asked)).await;
+                                reply.send(page, Bytes::new());
+                            });
+                        }
+                        Err(refusal) => drop(reply.send(CallReply::Refused(refusal), Bytes::new())),
                     }
-                    Err(refusal) => drop(reply.send(CallReply::Refused(refusal), Bytes::new())),
-                },
+                }
             }
         }
     }

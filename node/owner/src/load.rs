@@ -18,7 +18,7 @@ use tokio::{
     time::Instant,
 };
 
-use super::uncharged::{CalledOperation, NotYet, Uncharged, UnchargedLimits};
+use super::uncharged::{CalledOperation, NotYet, UnchargedCounts, UnchargedLimits};
 
 const WAIT_MAX: Duration = Duration::from_secs(10);
 /// Of the memory for answers, the most that is held for one that is not there yet: all calls at once have half.
@@ -63,7 +63,7 @@ pub struct Load {
     beyond_first: Places,
     /// The share of them that strangers may take.
     strangers: Places,
-    uncharged: Mutex<Uncharged>,
+    uncharged: Mutex<UnchargedCounts>,
 }
 
 /// The caller, as far as places and answers go.
@@ -145,7 +145,7 @@ impl Load {
             all: Places::new(limits),
             beyond_first: Places::new(limits.eighths(5)),
             strangers: Places::new(limits.eighths(4)),
-            uncharged: Mutex::new(Uncharged::new(limits.uncharged)),
+            uncharged: Mutex::new(UnchargedCounts::new(limits.uncharged)),
         }
     }
 
@@ -201,9 +201,6 @@ impl Load {
     }
 
     /// The same, of a call that is worked on now.
-    ///
-    /// # Errors
-    /// As [`Self::check_uncharged`].
     pub fn begin_uncharged(&self, payer: Address, operation: CalledOperation<'_>) -> Result<(), Refusal> {
         self.uncharged.lock().begin(payer, operation, Instant::now()).map_err(rate_limited)
     }

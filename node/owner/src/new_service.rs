@@ -101,9 +101,6 @@ impl NewServiceError {
 
 impl NewService {
     /// Checks what neither the listing nor the bridge does: that there is something to sell, within bounds.
-    ///
-    /// # Errors
-    /// [`NewServiceError`], naming the field and what was expected.
     pub fn check(&self) -> Result<(), NewServiceError> {
         let operations = &self.api.operations;
         if operations.is_empty() {

@@ -9,9 +9,6 @@ use super::registry::Registry;
 const SEQ_KEY: &[u8] = b"record-seq";
 
 /// Returns the sequence number of the last record that was published; 0 before the first.
-///
-/// # Errors
-/// When the ledger cannot be read.
 pub fn last_seq(ledger: &Ledger) -> Result<u64, LedgerError> {
     let stored = ledger.get(Namespace::Settings, SEQ_KEY)?;
     Ok(stored.and_then(|bytes| <[u8; 8]>::try_from(bytes.as_ref()).ok()).map_or(0, u64::from_be_bytes))

@@ -7,7 +7,7 @@ use farthing_control::types::{
 use farthing_discovery::method_of;
 use farthing_os::secret::SecretText;
 use farthing_protocol::{ServiceId, call::Method};
-use farthing_shared::disk::aside;
+use farthing_shared::blocking::run_blocking;
 use url::Url;
 
 use super::{
@@ -52,9 +52,6 @@ pub struct Reader {
 
 impl Reader {
     /// Reads the file's source, if it names one, and puts the service together.
-    ///
-    /// # Errors
-    /// [`PublishError`], saying what cannot be read or offered.
     pub async fn read(&self, mut file: ServiceFile) -> Result<NewService, PublishError> {
         let reading = self.reading(&mut file).await?;
         self.assemble(file, reading).await
@@ -172,7 +169,7 @@ impl Reader {
             SamplesFile::None => None,
             SamplesFile::Described => {
                 let api = service.api.clone();
-                aside(move || samples::described(&api)).await
+                run_blocking(move || samples::described(&api)).await
             }
             SamplesFile::Recorded => {
                 let options = self.upstream.clone();

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use farthing_ledger::{Accepted, BODY_BYTES_MAX, Call, CallRow, LedgerError, Recorded, Served, ServedRow};
+use farthing_ledger::{
+    AcceptedCall, BODY_BYTES_MAX, Call, CallRow, LedgerError, Recorded, Served, ServedRow,
+};
 use farthing_os::{clock, killpoint};
 use farthing_protocol::{
     Address, CallId, CallReply, CallRequest, ChannelId, Hash, Receipt, Refusal, RefusalCode, Signature, Usdc,
@@ -17,12 +19,12 @@ use super::{
     answer::Answer,
     conflict,
     running::RunningCall,
-    told::Told,
+    told::BooksQuestion,
     upstream::{Fault, UpstreamAnswer},
 };
 
 /// The state of a call when its payer asks what became of it.
-pub(super) enum Asked {
+pub(super) enum CallState {
     Answered(Arc<Answer>),
     Running,
     Unknown,
@@ -31,7 +33,7 @@ pub(super) enum Asked {
     Refused(Refusal),
 }
 
-impl Asked {
+impl CallState {
     /// Returns whether the payer hears that the call costs nothing.
     pub(super) fn is_free(&self) -> bool {
         match self {
@@ -47,7 +49,7 @@ impl Owner {
     /// Stores that a call with effects is about to run, so that a crash cannot run it twice.
     pub(super) async fn accept(&self, admitted: &Admitted) -> Result<(), Refusal> {
         let request = admitted.request();
-        let accepted = Accepted {
+        let accepted = AcceptedCall {
             payer: admitted.payer(),
             call_id: request.call_id,
             service: request.service,
@@ -138,27 +140,32 @@ impl Owner {
     }
 
     /// Looks up what became of a call, for a consumer that lost its answer. All calls wait for it: no body is looked at.
-    pub(super) fn what_became(&self, payer: Address, call_id: CallId) -> Asked {
+    pub(super) fn what_became(&self, payer: Address, call_id: CallId) -> CallState {
         match self.0.calls.status(&(payer, call_id)) {
-            Some(Some(answer)) => return Asked::Answered(answer),
-            Some(None) => return Asked::Running,
+            Some(Some(answer)) => return CallState::Answered(answer),
+            Some(None) => return CallState::Running,
             None => {}
         }
         match self.certain(self.0.ledger.served_head(payer, call_id)) {
-            Ok(Some(row)) => Asked::Stored(Box::new(row)),
-            Ok(None) => Asked::Unknown,
-            Err(refusal) => Asked::Refused(refusal),
+            Ok(Some(row)) => CallState::Stored(Box::new(row)),
+            Ok(None) => CallState::Unknown,
+            Err(refusal) => CallState::Refused(refusal),
         }
     }
 
     /// Tells it. That may take a signature and a copy of a body.
-    pub(super) fn tell(&self, payer: (Address, bool), asked: Asked, is_relayed: bool) -> (CallReply, Bytes) {
+    pub(super) fn tell(
+        &self,
+        payer: (Address, bool),
+        asked: CallState,
+        is_relayed: bool,
+    ) -> (CallReply, Bytes) {
         let answer = match asked {
-            Asked::Answered(answer) => Ok(answer),
-            Asked::Running => Ok(Answer::status(CallStatus::Running)),
-            Asked::Unknown => Ok(Answer::status(CallStatus::Unknown)),
-            Asked::Refused(refusal) => Err(refusal),
-            Asked::Stored(row) => self.tell_stored(payer, *row),
+            CallState::Answered(answer) => Ok(answer),
+            CallState::Running => Ok(Answer::status(CallStatus::Running)),
+            CallState::Unknown => Ok(Answer::status(CallStatus::Unknown)),
+            CallState::Refused(refusal) => Err(refusal),
+            CallState::Stored(row) => self.tell_stored(payer, *row),
         };
         answer.unwrap_or_else(Answer::refused).to_wire_for_question(is_relayed)
     }
@@ -168,7 +175,7 @@ impl Owner {
         row.call.body = self.0.ledger.served_body(&row).map_err(|error| ledger_refusal(&error))?;
         // A question costs nothing, and its answer may have a body: so many a minute.
         let has_body = row.call.body.as_ref().is_some_and(|body| !body.is_empty());
-        if has_body && self.0.told.count(payer, Told::Answers).is_err() {
+        if has_body && self.0.told.count(payer, BooksQuestion::Answers).is_err() {
             return self.done(&row);
         }
         self.stored_answer(&row)?.map_or_else(|| self.done(&row), Ok)

@@ -115,9 +115,6 @@ struct RegistryInner {
 impl Registry {
     /// Loads every service of the ledger. One that cannot be loaded is left out with a warning: it must not
     /// keep the others from being served.
-    ///
-    /// # Errors
-    /// [`LedgerError`] when the ledger cannot be read.
     pub fn load(
         signer: Signer,
         ledger: Ledger,
@@ -216,9 +213,6 @@ impl Registry {
     }
 
     /// The service that [`Registry::add`] would publish, judged the same; nothing is stored or told.
-    ///
-    /// # Errors
-    /// [`RegistryError`] naming what is wrong.
     pub fn preview(&self, new: NewService) -> Result<Registered, RegistryError> {
         let earlier = new.id.map(|id| self.find(id)).transpose()?;
         open(&wire::encode(&self.prepare(new, earlier.as_deref())?), &self.0.options)

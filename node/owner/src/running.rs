@@ -36,7 +36,7 @@ pub enum Arrival {
     /// Nobody works on it: serve it, and end with the guard.
     First(RunningCall),
     /// Somebody does, or it is done: wait for the answer.
-    Repeat(Joined),
+    Repeat(RepeatedCall),
 }
 
 /// The progress of a call, as far as it is known.
@@ -49,13 +49,13 @@ struct CallProgress {
 
 /// A call that was there before.
 #[derive(Debug)]
-pub struct Joined(watch::Receiver<CallProgress>);
+pub struct RepeatedCall(watch::Receiver<CallProgress>);
 
 /// The call id was used for something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conflict;
 
-impl Joined {
+impl RepeatedCall {
     /// The answer of the call, if it asks for the same as `request_hash`; `None` when there will be none.
     ///
     /// # Errors
@@ -117,7 +117,7 @@ impl Calls {
         let mut state = self.0.lock();
         state.forget_old(Instant::now());
         match state.calls.get(&key) {
-            Some(progress) => Arrival::Repeat(Joined(progress.clone())),
+            Some(progress) => Arrival::Repeat(RepeatedCall(progress.clone())),
             None => {
                 let (sender, progress) = watch::channel(CallProgress::default());
                 state.calls.insert(key, progress);

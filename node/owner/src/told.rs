@@ -35,7 +35,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 /// The kinds of what a payer is told from the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Told {
+pub enum BooksQuestion {
     /// Pages of records.
     Calls,
     /// Answers with their bodies, one at a time.
@@ -49,7 +49,7 @@ pub struct BooksLimiter {
     strangers: Mutex<BooksWindows>,
 }
 
-type BooksWindows = HashMap<(Address, Told), BooksWindow>;
+type BooksWindows = HashMap<(Address, BooksQuestion), BooksWindow>;
 
 #[derive(Clone, Copy, Debug)]
 struct BooksWindow {
@@ -62,7 +62,7 @@ impl BooksLimiter {
     ///
     /// # Errors
     /// A `RateLimited` refusal naming when to come back.
-    pub fn count(&self, (payer, is_partner): (Address, bool), told: Told) -> Result<(), Refusal> {
+    pub fn count(&self, (payer, is_partner): (Address, bool), told: BooksQuestion) -> Result<(), Refusal> {
         let windows = if is_partner { &self.partners } else { &self.strangers };
         let (mut payers, key) = (windows.lock(), (payer, told));
         if payers.len() >= PAYERS_MAX {
@@ -192,13 +192,13 @@ mod tests {
         let told = BooksLimiter::default();
         let count = |n: u8, what| told.count((Address::from_bytes([n; 20]), true), what);
         for _ in 0..PAGES_PER_MINUTE {
-            assert!(count(1, Told::Calls).is_ok());
+            assert!(count(1, BooksQuestion::Calls).is_ok());
         }
-        let refusal = count(1, Told::Calls).unwrap_err();
+        let refusal = count(1, BooksQuestion::Calls).unwrap_err();
         assert_eq!(refusal.code, RefusalCode::RateLimited);
         assert!(refusal.retry_after_ms.is_some_and(|wait| (1..=60_000).contains(&wait)));
-        assert!(count(2, Told::Calls).is_ok(), "others are not concerned");
-        assert!(count(1, Told::Answers).is_ok(), "nor is what became of a call");
+        assert!(count(2, BooksQuestion::Calls).is_ok(), "others are not concerned");
+        assert!(count(1, BooksQuestion::Answers).is_ok(), "nor is what became of a call");
     }
 
     #[test]
@@ -207,9 +207,10 @@ mod tests {
         for n in 0..PAYERS_MAX {
             let mut bytes = [0; 20];
             bytes[..8].copy_from_slice(&(n as u64).to_be_bytes());
-            assert!(told.count((Address::from_bytes(bytes), false), Told::Calls).is_ok());
+            assert!(told.count((Address::from_bytes(bytes), false), BooksQuestion::Calls).is_ok());
         }
-        let count = |n, is_partner| told.count((Address::from_bytes([n; 20]), is_partner), Told::Calls);
+        let count =
+            |n, is_partner| told.count((Address::from_bytes([n; 20]), is_partner), BooksQuestion::Calls);
         assert!(count(255, false).is_err());
         assert!(count(0, false).is_ok(), "who is remembered is told");
         assert!(count(255, true).is_ok(), "strangers take no place from who has a channel");

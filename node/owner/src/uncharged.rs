@@ -51,14 +51,14 @@ pub struct NotYet {
 
 /// The counts of all payers.
 #[derive(Debug)]
-pub struct Uncharged {
+pub struct UnchargedCounts {
     limits: UnchargedLimits,
-    counts: HashMap<Counted, UnchargedCount>,
+    counts: HashMap<UnchargedGroup, UnchargedCount>,
 }
 
 /// A group of one payer's calls that are counted together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Counted {
+struct UnchargedGroup {
     payer: Address,
     calls: CountedCalls,
 }
@@ -82,7 +82,7 @@ struct UnchargedCount {
     trial_at: Instant,
 }
 
-impl Counted {
+impl UnchargedGroup {
     fn of(payer: Address, operation: CalledOperation<'_>) -> Self {
         let calls = operation.map_or(CountedCalls::Misfits, |(service, operation)| {
             CountedCalls::Of(service, operation.to_owned())
@@ -95,7 +95,7 @@ impl Counted {
     }
 }
 
-impl Uncharged {
+impl UnchargedCounts {
     pub fn new(limits: UnchargedLimits) -> Self {
         Self { limits, counts: HashMap::new() }
     }
@@ -105,12 +105,12 @@ impl Uncharged {
     /// # Errors
     /// How long it has to wait.
     pub fn check(&self, payer: Address, operation: CalledOperation<'_>, now: Instant) -> Result<(), NotYet> {
-        let own = self.counts.get(&Counted::of(payer, operation));
+        let own = self.counts.get(&UnchargedGroup::of(payer, operation));
         if own.is_some_and(|count| count.earned > 0) {
             return Ok(());
         }
         let wait = |count: Option<&UnchargedCount>, limit| count.and_then(|count| count.wait(limit, now));
-        let all = self.counts.get(&Counted::all(payer));
+        let all = self.counts.get(&UnchargedGroup::all(payer));
         let waits = [
             wait(own, self.limits.per_minute).map(|wait| (wait, self.limits.per_minute, false)),
             wait(all, self.limits.in_all).map(|wait| (wait, self.limits.in_all, true)),
@@ -123,9 +123,6 @@ impl Uncharged {
     }
 
     /// The same, and takes the trial or what was earned, where the call is beyond a limit.
-    ///
-    /// # Errors
-    /// As [`Self::check`].
     pub fn begin(
         &mut self,
         payer: Address,
@@ -133,8 +130,8 @@ impl Uncharged {
         now: Instant,
     ) -> Result<(), NotYet> {
         self.check(payer, operation, now)?;
-        let (own, all) = (Counted::of(payer, operation), Counted::all(payer));
-        let is_over = |counted: &Counted, limit| {
+        let (own, all) = (UnchargedGroup::of(payer, operation), UnchargedGroup::all(payer));
+        let is_over = |counted: &UnchargedGroup, limit| {
             self.counts.get(counted).is_some_and(|count| count.wait(limit, now).is_some())
         };
         let over = [is_over(&own, self.limits.per_minute), is_over(&all, self.limits.in_all)];
@@ -156,7 +153,7 @@ impl Uncharged {
     /// Counts the end of a call that costs something, or fits no operation.
     pub fn count(&mut self, payer: Address, operation: CalledOperation<'_>, is_charged: bool, now: Instant) {
         let UnchargedLimits { in_all, trial, .. } = self.limits;
-        let (own, all) = (Counted::of(payer, operation), Counted::all(payer));
+        let (own, all) = (UnchargedGroup::of(payer, operation), UnchargedGroup::all(payer));
         if let Some(count) = self.current(own, now) {
             if is_charged {
                 (count.uncharged, count.earned) = (0, count.earned.saturating_add(1).min(in_all));
@@ -170,7 +167,7 @@ impl Uncharged {
     }
 
     /// The count of this minute; `None` when there is no room for one more.
-    fn current(&mut self, counted: Counted, now: Instant) -> Option<&mut UnchargedCount> {
+    fn current(&mut self, counted: UnchargedGroup, now: Instant) -> Option<&mut UnchargedCount> {
         if self.counts.len() >= KEYS_MAX && !self.counts.contains_key(&counted) {
             self.make_room(now);
             if self.counts.len() >= KEYS_MAX {
@@ -230,26 +227,38 @@ mod tests {
         Some((ServiceId::from_bytes([0; 16]), operation))
     }
 
-    fn few() -> Uncharged {
+    fn few() -> UnchargedCounts {
         let trial = Duration::from_secs(3);
-        Uncharged::new(UnchargedLimits { per_minute: 20, in_all: 100, trial })
+        UnchargedCounts::new(UnchargedLimits { per_minute: 20, in_all: 100, trial })
     }
 
     /// Makes a call, which comes to nothing where it is let in.
-    fn fails(uncharged: &mut Uncharged, operation: CalledOperation<'_>, now: Instant) -> Result<(), NotYet> {
+    fn fails(
+        uncharged: &mut UnchargedCounts,
+        operation: CalledOperation<'_>,
+        now: Instant,
+    ) -> Result<(), NotYet> {
         uncharged.begin(PAYER, operation, now)?;
         uncharged.count(PAYER, operation, false, now);
         Ok(())
     }
 
-    fn pays(uncharged: &mut Uncharged, operation: CalledOperation<'_>, now: Instant) -> Result<(), NotYet> {
+    fn pays(
+        uncharged: &mut UnchargedCounts,
+        operation: CalledOperation<'_>,
+        now: Instant,
+    ) -> Result<(), NotYet> {
         uncharged.begin(PAYER, operation, now)?;
         uncharged.count(PAYER, operation, true, now);
         Ok(())
     }
 
     /// Returns how many of a hundred calls at once, which come to nothing, are let in.
-    fn let_in_of_many(uncharged: &mut Uncharged, operation: CalledOperation<'_>, now: Instant) -> usize {
+    fn let_in_of_many(
+        uncharged: &mut UnchargedCounts,
+        operation: CalledOperation<'_>,
+        now: Instant,
+    ) -> usize {
         (0..100).filter(|_| fails(uncharged, operation, now).is_ok()).count()
     }
 
@@ -275,7 +284,7 @@ mod tests {
     #[test]
     fn the_wait_is_never_longer_than_the_minute_and_each_minute_has_its_own_count() {
         let limits = UnchargedLimits { per_minute: 2, in_all: 100, trial: Duration::from_secs(600) };
-        let (mut uncharged, now) = (Uncharged::new(limits), Instant::now());
+        let (mut uncharged, now) = (UnchargedCounts::new(limits), Instant::now());
         assert_eq!(let_in_of_many(&mut uncharged, SLOW, now), 2);
         let half = now + WINDOW / 2;
         assert_eq!(fails(&mut uncharged, SLOW, half).map_err(|not_yet| not_yet.wait), Err(WINDOW / 2));

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 use bytes::Bytes;
 use farthing_bounds::ByteBudget;
 use farthing_chain::{Chain, MemoryJournal};
-use farthing_ledger::{Accepted, Call, Ledger, OpenMode, Served};
+use farthing_ledger::{AcceptedCall, Call, Ledger, OpenMode, Served};
 use farthing_network::{
     CallFailure, Inbound, Network, NetworkConfig, NetworkHandle, RELAYED_BODY_BYTES_MAX, ReachConfig,
 };
@@ -151,7 +151,8 @@ async fn answered_before(folder: &Path, payer: Address) -> Ledger {
     let ledger = Ledger::open(&folder.join("ledger.redb"), OpenMode::Create).unwrap();
     let CallRequest { call_id, service, method, path, .. } = request();
     let (request_hash, time_secs) = (request().request_hash(ASKED), farthing_os::clock::now_secs());
-    let accepted = Accepted { payer, call_id, service, method, path: path.clone(), request_hash, time_secs };
+    let accepted =
+        AcceptedCall { payer, call_id, service, method, path: path.clone(), request_hash, time_secs };
     ledger.accept(accepted).await.unwrap();
     let headers = BTreeMap::from([("content-type".to_owned(), "text/plain".to_owned())]);
     let call = Call {

@@ -5,7 +5,7 @@
 //! the port has. Whose requests are being worked on stays: a call that is cut off may have been charged.
 //!
 //! So that those at work do not hold all places, whoever presents one secret works on a part of them ([`Desk`]), and a
-//! newcomer waits for its turn ([`Waiting`]).
+//! newcomer waits for its turn ([`NewcomerTurn`]).
 
 use std::{collections::VecDeque, net::IpAddr, sync::Arc, time::Duration};
 
@@ -69,7 +69,7 @@ pub(super) struct Place(Numbered);
 
 /// A newcomer's turn, until dropped.
 #[derive(Debug)]
-pub(super) struct Waiting(Numbered);
+pub(super) struct NewcomerTurn(Numbered);
 
 /// The reason that there is no place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,7 +93,7 @@ impl Places {
         self: &Arc<Self>,
         ip: Option<IpAddr>,
         activity: &Arc<Activity>,
-        turn: Option<&Waiting>,
+        turn: Option<&NewcomerTurn>,
         now: Instant,
     ) -> Result<Place, Full> {
         let subscriber = ip.map(subscriber);
@@ -121,7 +121,7 @@ impl Places {
     }
 
     /// A turn for a newcomer from `ip`, behind the others of its subscriber; the first of them goes when too many wait.
-    pub(super) fn wait(self: &Arc<Self>, ip: IpAddr) -> Waiting {
+    pub(super) fn wait(self: &Arc<Self>, ip: IpAddr) -> NewcomerTurn {
         let subscriber = subscriber(ip);
         let mut held = self.held.lock();
         let own = held.waiting.iter().enumerate().filter(|(_, (_, waits))| *waits == subscriber);
@@ -132,7 +132,7 @@ impl Places {
         }
         let number = held.number();
         held.waiting.push_back((number, subscriber));
-        Waiting(Numbered { places: Arc::clone(self), number })
+        NewcomerTurn(Numbered { places: Arc::clone(self), number })
     }
 
     /// Returns when there may be room again.
@@ -230,7 +230,7 @@ impl Drop for Place {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for NewcomerTurn {
     fn drop(&mut self) {
         let Numbered { places, number } = &self.0;
         places.held.lock().waiting.retain(|(waiting, _)| waiting != number);
@@ -240,10 +240,10 @@ impl Drop for Waiting {
 
 /// The desk at which one request is worked on, among its extensions.
 #[derive(Debug, Clone)]
-pub struct Desk(Arc<Working>);
+pub struct Desk(Arc<DeskState>);
 
 #[derive(Debug)]
-struct Working {
+struct DeskState {
     connection: Numbered,
     party: Mutex<Option<String>>,
 }
@@ -257,7 +257,7 @@ impl Place {
 
 impl Numbered {
     pub(super) fn desk(&self) -> Desk {
-        Desk(Arc::new(Working { connection: self.clone(), party: Mutex::default() }))
+        Desk(Arc::new(DeskState { connection: self.clone(), party: Mutex::default() }))
     }
 }
 
@@ -276,7 +276,7 @@ impl Desk {
     }
 }
 
-impl Drop for Working {
+impl Drop for DeskState {
     fn drop(&mut self) {
         if let Some(party) = self.party.get_mut().take() {
             self.connection.places.held.lock().count(self.connection.number, &party, false);
@@ -437,7 +437,8 @@ mod tests {
         let working = connection();
         let place = places.enter_late(Some(here), &working).unwrap();
         let work = Activity::work(&working);
-        let enter = |turn: Option<&Waiting>| places.enter(Some(here), &connection(), turn, Instant::now());
+        let enter =
+            |turn: Option<&NewcomerTurn>| places.enter(Some(here), &connection(), turn, Instant::now());
         let stranger = places.wait("9.9.9.9".parse().unwrap());
         let mut turns: Vec<_> = (0..WAITING_PER_SUBSCRIBER_MAX).map(|_| places.wait(here)).collect();
         assert_eq!(enter(Some(&turns[0])).unwrap_err(), Full::Subscriber, "all may wait");

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use farthing_bounds::Sparing;
+use farthing_bounds::LineLimiter;
 use farthing_protocol::{Address, CallId, ServiceId, Usdc, call::Method};
 use minicbor::{Decode, Encode};
 use prometheus_client::{
@@ -32,7 +32,7 @@ use tokio::time::Instant;
 pub const ACCESS: &str = "access";
 
 /// Lines about calls that this node refused: wallets are free, so anybody can cause them for nothing.
-static REFUSED_TOLD: Sparing = Sparing::new(60);
+static REFUSED_TOLD: LineLimiter = LineLimiter::new(60);
 
 /// The half of the node that a call was for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]

@@ -28,9 +28,6 @@ pub enum NotReady {
 }
 
 /// Checks that something can be put on chain now.
-///
-/// # Errors
-/// [`NotReady`], naming the chain.
 pub fn ready(chain: &ChainHandle) -> Result<(), NotReady> {
     let name = chain.spec().name.clone();
     match chain.status().borrow().clone() {

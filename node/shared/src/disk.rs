@@ -1,11 +1,9 @@
-//! Room that is left where the data folder lies, and waiting for the disk.
+//! Room that is left where the data folder lies.
 //!
 //! A full disk closes the ledger: then nothing is promised, served, bought or claimed, because no claim leaves this node
 //! that a restart would not know of. So it is told long before.
 
 use std::{fmt, path::Path};
-
-use tokio::task::{JoinHandle, spawn_blocking};
 
 const MIB: u64 = 1024 * 1024;
 /// Room for weeks of calls on a busy node, and for the backup of a large ledger.
@@ -51,19 +49,6 @@ impl Space {
 impl fmt::Display for Space {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} of {} MiB", self.free_bytes / MIB, self.total_bytes / MIB)
-    }
-}
-
-/// Starts work that waits for the disk, or takes its time, apart from those who answer. It goes on if nobody waits for it.
-pub fn start_aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
-    spawn_blocking(work)
-}
-
-/// Does such work, and waits for it. A panic of it goes on in its caller.
-pub async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    match start_aside(work).await {
-        Ok(done) => done,
-        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
     }
 }
 

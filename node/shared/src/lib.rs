@@ -1,9 +1,10 @@
 //! The parts that both halves of a node stand on, and neither owns: the ends of calls ([`call_ends`]) and those that were
-//! refused ([`refused`]), what the chain shows ([`chain_view`]) and what gas costs ([`gas`]), room on the disk and waiting for
-//! it ([`disk`]), and turns and places by key ([`keyed_mutex`], [`keyed_semaphore`]).
+//! refused ([`refused`]), what the chain shows ([`chain_view`]) and what gas costs ([`gas`]), room on the disk ([`disk`]), work
+//! that blocks ([`blocking`]), and turns and places by key ([`keyed_mutex`], [`keyed_semaphore`]).
 //!
 //! Invariant: nothing here waits for the chain or the network. What it tells of the chain, a handle has in memory.
 
+pub mod blocking;
 pub mod call_ends;
 pub mod chain_view;
 pub mod disk;

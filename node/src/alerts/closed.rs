@@ -3,14 +3,14 @@
 use farthing_control::types::{Alert, AlertKind, AlertSeverity::Warning};
 use farthing_protocol::Usdc;
 
-use crate::consumer::{funding::ClosedUnasked, rest::RestLimits, resting::Resting};
+use crate::consumer::{funding::ClosedUnasked, rest::RestLimits, rest_sum::RestSum};
 
 /// Keeps the owners of whom what came back takes at least half of a limit: of its own, or together with all others of the
 /// limit in all.
 pub(super) fn taking_room(
     mut owners: Vec<ClosedUnasked>,
     limits: RestLimits,
-    in_all: Resting,
+    in_all: RestSum,
 ) -> Vec<ClosedUnasked> {
     if !is_half(in_all.returned, limits.in_all) {
         owners.retain(|owner| is_half(owner.resting.returned, limits.per_owner));
@@ -48,8 +48,8 @@ mod tests {
     const LIMITS: RestLimits =
         RestLimits { per_owner: Usdc::from_micros(50), in_all: Usdc::from_micros(100) };
 
-    const fn returned(micros: u64) -> Resting {
-        Resting {
+    const fn returned(micros: u64) -> RestSum {
+        RestSum {
             shown: Usdc::ZERO,
             coming: Usdc::ZERO,
             returned: Usdc::from_micros(micros),

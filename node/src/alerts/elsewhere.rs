@@ -15,7 +15,7 @@ use farthing_ledger::{Ledger, LedgerError};
 use farthing_protocol::{Address, ChannelConfig, ChannelId, Escrow, Usdc};
 
 use crate::{
-    consumer::rest::{Held, PlacedDeposits, StoredPlaces},
+    consumer::rest::{ChannelSum, PlacedDeposits, StoredPlaces},
     escrows::Escrows,
 };
 
@@ -74,13 +74,13 @@ fn paying(ledger: &Ledger) -> Result<impl Iterator<Item = OnChannel> + use<>, Le
             coming: Usdc::ZERO,
         };
         channels.insert(row.id, channel);
-        shown.insert(row.id, Held { round: row.round.unwrap_or_default(), deposited: row.deposited });
+        shown.insert(row.id, ChannelSum { round: row.round.unwrap_or_default(), deposited: row.deposited });
     }
     for StoredPlaces { at, terms, deposits } in PlacedDeposits::new(ledger.clone()).by_channel()? {
         let id = at.channel;
         let of_row = || channels.get(&id).map(|channel| channel.config);
         let Some(config) = terms.or_else(of_row) else { continue };
-        let nothing = Held { round: 0, deposited: Usdc::ZERO };
+        let nothing = ChannelSum { round: 0, deposited: Usdc::ZERO };
         let shown = shown.get(&id).copied().unwrap_or(nothing);
         let lacking = deposits.iter().filter(|deposit| deposit.may_lack(shown));
         let coming = lacking.fold(Usdc::ZERO, |sum, deposit| sum.saturating_add(deposit.amount));

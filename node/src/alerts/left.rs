@@ -134,7 +134,7 @@ mod tests {
     use farthing_protocol::Usdc;
 
     use super::*;
-    use crate::backup::earned::EarnedOn;
+    use crate::backup::money_at_end::EarnedOn;
 
     fn balance(wallet: u8, in_channels: u64, unclaimed: u64) -> WalletBalance {
         WalletBalance {

@@ -119,7 +119,7 @@ fn a_view_of_the_chain_that_grows_old_is_told_until_the_node_is_not_ready_for_it
 
 #[test]
 fn a_stop_and_what_keeps_the_node_from_working_are_told_with_what_to_do() {
-    for stopped in [Stopped::ByConfiguration, Stopped::Since(1)] {
+    for stopped in [SpendingStop::ByConfiguration, SpendingStop::Since(1)] {
         assert_eq!(kinds(&NodeFacts { stopped: Some(stopped), ..well() }), ["spending-stopped"]);
     }
     let mut closing = paying(0);
@@ -128,7 +128,7 @@ fn a_stop_and_what_keeps_the_node_from_working_are_told_with_what_to_do() {
     let mut distrusted = paying(0);
     distrusted.stopped = true;
     let waiting_for = [(NodePart::Chain, "it does not answer"), (NodePart::Network, "not listening yet")]
-        .map(|(part, cause)| Waiting { part, cause: cause.to_owned() });
+        .map(|(part, cause)| NotReadyPart { part, cause: cause.to_owned() });
     let alerts = current(
         &NodeFacts { paying: vec![distrusted], waiting_for: waiting_for.into(), ..well() },
         &levels(),

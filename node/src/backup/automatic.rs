@@ -14,7 +14,7 @@ use std::{
 use farthing_control::types::{AutomaticBackups, Backup};
 use farthing_ledger::{Ledger, LedgerError, Namespace};
 use farthing_os::{clock, file_names, secret::SecretText};
-use farthing_shared::disk::{aside, start_aside};
+use farthing_shared::blocking::{run_blocking, start_blocking};
 use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
@@ -42,7 +42,7 @@ struct BackupSchedule {
 
 /// The reason that there was no backup, since when, and the time of the last attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failing {
+pub struct BackupFailure {
     pub cause: String,
     pub since_secs: u64,
     tried_secs: u64,
@@ -87,7 +87,7 @@ struct AutomaticInner {
     ledger: Ledger,
     wallet: String,
     plan: RwLock<Option<BackupSchedule>>,
-    failing: Mutex<Option<Failing>>,
+    failing: Mutex<Option<BackupFailure>>,
     /// Changes, and backups, are made one after the other.
     busy: tokio::sync::Mutex<()>,
     changed: Notify,
@@ -142,7 +142,7 @@ impl Automatic {
     pub async fn standing(&self) -> AutomaticBackups {
         let plan = self.plan();
         let backups = self.0.backups.clone();
-        let newest = start_aside(move || backups.newest(BackupOrigin::Automatically)).await;
+        let newest = start_blocking(move || backups.newest(BackupOrigin::Automatically)).await;
         let newest = newest.ok().and_then(Result::ok).flatten();
         let failing = self.failing();
         let newest_secs = newest.as_ref().map(|newest| newest.written_secs);
@@ -159,7 +159,7 @@ impl Automatic {
     }
 
     /// Returns the reason that the newest attempt failed, and since when.
-    pub fn failing(&self) -> Option<Failing> {
+    pub fn failing(&self) -> Option<BackupFailure> {
         self.0.failing.lock().clone()
     }
 
@@ -178,7 +178,7 @@ impl Automatic {
         let _alone = self.0.busy.lock().await;
         let before = self.plan();
         let recipient = match (passphrase, &before) {
-            (Some(passphrase), _) => aside(move || Recipient::of(&passphrase)).await?,
+            (Some(passphrase), _) => run_blocking(move || Recipient::of(&passphrase)).await?,
             (None, Some(plan)) => plan.recipient.clone(),
             (None, None) => return Err(AutomaticError::NoPassphrase),
         };
@@ -204,7 +204,7 @@ impl Automatic {
         let _alone = self.0.busy.lock().await;
         let plan = self.plan().ok_or(AutomaticError::Off)?;
         let inner = self.0.clone();
-        let made = aside(move || inner.make(plan)).await;
+        let made = run_blocking(move || inner.make(plan)).await;
         let mut failing = self.0.failing.lock();
         match &made {
             Ok(file) => {
@@ -215,7 +215,7 @@ impl Automatic {
                 tracing::warn!(%error, "the daily backup could not be made");
                 let now_secs = clock::now_secs();
                 let before = failing.take();
-                *failing = Some(Failing {
+                *failing = Some(BackupFailure {
                     cause: told(error),
                     since_secs: before.as_ref().map_or(now_secs, |before| before.since_secs),
                     tried_secs: now_secs,
@@ -278,7 +278,7 @@ fn told(error: &BackupError) -> String {
 }
 
 /// Computes when the next one is due: a day after the newest, or a while after the last failure.
-fn next_secs(newest_secs: Option<u64>, failing: Option<&Failing>, now_secs: u64) -> u64 {
+fn next_secs(newest_secs: Option<u64>, failing: Option<&BackupFailure>, now_secs: u64) -> u64 {
     if let Some(failing) = failing {
         let wait = AGAIN_AFTER_SECS[failing.times.clamp(1, AGAIN_AFTER_SECS.len()) - 1];
         return failing.tried_secs.min(now_secs) + wait;
@@ -311,7 +311,8 @@ mod tests {
 
     #[test]
     fn a_failure_is_tried_again_soon_and_then_less_often() {
-        let failing = |times| Failing { cause: String::new(), since_secs: NOW - 9, tried_secs: NOW, times };
+        let failing =
+            |times| BackupFailure { cause: String::new(), since_secs: NOW - 9, tried_secs: NOW, times };
         for (times, wait) in [(1, 60), (2, 600), (3, 3_600), (4, 21_600), (99, 21_600)] {
             assert_eq!(next_secs(Some(NOW - 9), Some(&failing(times)), NOW), NOW + wait, "{times}");
         }

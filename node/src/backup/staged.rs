@@ -23,9 +23,9 @@ use farthing_wallet::Wallet;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BackupContents, BackupError, BackupSummary, discard,
-    earned::{EarnedOn, MoneyAtEnd},
-    make_folder, open, put_into, read, verify,
+    BackupContents, BackupError, BackupSummary, discard, make_folder,
+    money_at_end::{EarnedOn, MoneyAtEnd},
+    open, put_into, read, verify,
 };
 
 /// The contents of `ready`.
@@ -193,7 +193,7 @@ mod tests {
     use farthing_protocol::{ChannelId, Usdc};
 
     use super::*;
-    use crate::backup::{Lock, Recipient, earned::noted_in, make};
+    use crate::backup::{Lock, Recipient, make, money_at_end::noted_in};
 
     fn folder_with(files: &[(&str, &str)], plan: &[&str]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();

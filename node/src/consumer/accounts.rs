@@ -11,7 +11,7 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use farthing_ledger::{
-    Acknowledgement, DayLimits, Ledger, LedgerError, Observed, PayerChannelFacts, Promise, Purchase,
+    Acknowledgement, ChannelChange, DayLimits, Ledger, LedgerError, PayerChannelFacts, Promise, Purchase,
     PurchaseEnd, Side, Uncharged,
 };
 use farthing_os::{clock, killpoint};
@@ -26,8 +26,8 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::{
     BuyError,
-    answer::Expected,
-    channels::{Explained, PayerChannels, Reservation},
+    answer::ExpectedAnswer,
+    channels::{ForgottenCharge, PayerChannels, Reservation},
     spending::{Grant, Spending, SpendingCaps},
     undecided::UndecidedCalls,
 };
@@ -74,7 +74,7 @@ pub struct Attempt {
     pub promise: Promise,
     /// Of the request; empty where nothing is sent any more.
     pub body: Bytes,
-    pub expected: Expected,
+    pub expected: ExpectedAnswer,
     /// `None` for a free call.
     pub reservation: Option<Reservation>,
     pub funding: Duration,
@@ -94,7 +94,7 @@ impl Attempt {
                 seen_total: promise.seen_total,
             }),
         };
-        let expected = Expected {
+        let expected = ExpectedAnswer {
             owner: promise.owner,
             call_id: promise.request.call_id,
             channel: promise.channel(),
@@ -117,8 +117,8 @@ pub fn tells_of_all(since_start: Duration) -> bool {
 }
 
 /// Returns what a receipt for a call that has ended must agree with.
-pub const fn expected_of(purchase: &Purchase) -> Expected {
-    Expected {
+pub const fn expected_of(purchase: &Purchase) -> ExpectedAnswer {
+    ExpectedAnswer {
         owner: purchase.owner,
         call_id: purchase.call_id,
         channel: purchase.channel,
@@ -176,9 +176,6 @@ impl Accounts {
     }
 
     /// The amounts of `day` beside those of other days. A day begins with what the ledger holds of it.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn spending_of(&self, day: u32) -> Result<MutexGuard<'_, Spending>, LedgerError> {
         let mut spending = self.spending.lock();
         if !spending.counts(day) {
@@ -191,9 +188,6 @@ impl Accounts {
     }
 
     /// Reads what the ledger knows of a call id. A call that ended uncharged may be made anew.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn earlier(&self, call_id: CallId) -> Result<Earlier, LedgerError> {
         if let Some(promise) = self.ledger.promise_of(call_id)? {
             return Ok(Earlier::Open(Box::new(promise)));
@@ -210,9 +204,6 @@ impl Accounts {
 
     /// Counts what an earlier run of this node left open. All of it before the first question: a receipt also counts
     /// what other open and forgotten calls were charged, and would contradict books that do not know of them yet.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn restore(&self, open: &[Promise]) -> Result<(), LedgerError> {
         // Today's promises count before any of them ends.
         drop(self.spending_of(farthing_ledger::day_of(clock::now_secs()))?);
@@ -354,9 +345,6 @@ impl Accounts {
     }
 
     /// Takes over what an owner proves to hold, and books what its total says of calls that this ledger lacks.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read or written.
     pub async fn take_over(
         &self,
         owner: Address,
@@ -381,9 +369,6 @@ impl Accounts {
 
     /// Takes over what the chain says of a channel. What an emptied one paid beyond every call that is known counts for
     /// today's limit, as in [`Accounts::book_forgotten`].
-    ///
-    /// # Errors
-    /// When the ledger cannot be read or written.
     pub async fn observe(
         &self,
         facts: PayerChannelFacts,
@@ -402,9 +387,6 @@ impl Accounts {
     }
 
     /// Forgets a channel that the chain never had, unless something was promised on it.
-    ///
-    /// # Errors
-    /// When the ledger cannot be written.
     pub async fn forget(&self, channel: ChannelId) -> Result<(), LedgerError> {
         if self.ledger.forget_unused_payer_channel(channel).await? {
             self.channels.forget(channel);
@@ -414,9 +396,6 @@ impl Accounts {
 
     /// Before anything is promised on a channel of which the chain alone shows that it paid: what the owner cannot show
     /// this wallet's signature for was an endpoint's invention.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read or written.
     pub async fn prove_carried(
         &self,
         owner: Address,
@@ -437,8 +416,8 @@ impl Accounts {
         Ok(())
     }
 
-    fn let_go(&self, observed: &Observed) {
-        let &Observed { row, let_go, uncounted, .. } = observed;
+    fn let_go(&self, observed: &ChannelChange) {
+        let &ChannelChange { row, let_go, uncounted, .. } = observed;
         if !let_go.is_zero() {
             self.channels.let_go(row.id, let_go);
         }
@@ -449,9 +428,6 @@ impl Accounts {
     }
 
     /// Tells whether the owner of an emptied channel was paid on chain for what no call explains.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn is_overclaimed(&self, channel: ChannelId, claimed: Usdc) -> Result<bool, LedgerError> {
         // Calls that were given up in doubt may have been charged, at their prices and not more.
         let doubtful = self.ledger.released_in_doubt(channel)?;
@@ -460,9 +436,6 @@ impl Accounts {
     }
 
     /// Tells whether what an emptied channel paid would end the doubt about calls on it.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn ends_doubts(&self, channel: ChannelId, claimed: Usdc) -> Result<bool, LedgerError> {
         Ok(self.channels.is_paid_beyond_calls(channel, claimed)
             && !self.ledger.released_in_doubt(channel)?.is_empty())
@@ -473,7 +446,7 @@ impl Accounts {
     pub async fn book_forgotten(&self, owner: Address, channel: ChannelId, spent_total: Usdc) {
         let _booking = self.booking.take(owner).await;
         let Some(found) = self.channels.explain(channel, spent_total) else { return };
-        let Explained { charged, cause } = found;
+        let ForgottenCharge { charged, cause } = found;
         tracing::warn!(%owner, %charged, ?cause, "booking calls that this ledger does not have");
         self.spending.lock().rehold(farthing_ledger::day_of(clock::now_secs()), NO_SECRET, charged);
         if let Err(error) = self.ledger.recover_charges(channel, charged, spent_total, cause).await {

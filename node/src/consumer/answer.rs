@@ -13,7 +13,7 @@ use farthing_protocol::{
 
 /// The request, as far as the answer must agree with it.
 #[derive(Clone, Copy, Debug)]
-pub struct Expected {
+pub struct ExpectedAnswer {
     pub owner: Address,
     pub call_id: farthing_protocol::CallId,
     /// [`ChannelId::NONE`] for a free call.
@@ -45,11 +45,8 @@ pub enum Mismatch {
 }
 
 /// Verifies an answer.
-///
-/// # Errors
-/// The first [`Mismatch`].
 pub fn verify(
-    expected: &Expected,
+    expected: &ExpectedAnswer,
     domain: &Domain,
     response: &CallResponse,
     body: &Bytes,
@@ -69,11 +66,8 @@ pub fn verify(
 }
 
 /// Verifies a receipt without its answer, as recovery does.
-///
-/// # Errors
-/// The first [`Mismatch`].
 pub fn verify_receipt(
-    expected: &Expected,
+    expected: &ExpectedAnswer,
     domain: &Domain,
     receipt: Receipt,
     signature: farthing_protocol::Signature,
@@ -99,7 +93,7 @@ pub fn verify_receipt(
 /// Returns the domain that a receipt is to be verified in. A channel binds its calls to this node's; a free call has none and
 /// proves no money, so its receipt may also be of another contract in which its owner is paid.
 pub fn domain_of(
-    expected: &Expected,
+    expected: &ExpectedAnswer,
     own: Domain,
     accepts: impl FnOnce() -> Vec<Accept>,
     receipt: Receipt,
@@ -129,8 +123,8 @@ mod tests {
         Domain::new(31_337, Address::ZERO)
     }
 
-    fn expected() -> Expected {
-        Expected {
+    fn expected() -> ExpectedAnswer {
+        ExpectedAnswer {
             owner: owner().address(),
             call_id: CallId::from_bytes([1; 16]),
             channel: ChannelId::from_bytes([2; 32]),
@@ -209,7 +203,7 @@ mod tests {
             min_deposit: Usdc::ZERO,
             close_delay_secs: 1,
         };
-        let free = Expected { channel: ChannelId::NONE, price: Usdc::ZERO, ..expected() };
+        let free = ExpectedAnswer { channel: ChannelId::NONE, price: Usdc::ZERO, ..expected() };
         let receipt = honest().0.receipt;
         let by_owner = receipt.sign(&other, &owner());
         let by_other = receipt.sign(&other, &SecretKey::from_bytes(&[8; 32]).unwrap());

@@ -16,16 +16,16 @@ use tokio::time::{Instant, timeout};
 
 use super::{
     Bought, BuyError, Cap, Consumer, Order, Turn,
-    answer::Expected,
+    answer::ExpectedAnswer,
     channels::{Reservation, Shortage},
     exchange::Exchanged,
+    open_verdict::{BoughtVersion, OpenVerdict},
     places::CallPlace,
     prepared::{Headroom, Prepared},
-    prices::Accepted,
+    prices::AcceptedPrice,
     recording::Recording,
     shares::CallShare,
     spending, terms,
-    unjudged::{BoughtVersion, Unjudged},
 };
 
 /// The most times that a call finds its channel's headroom used up, and waits for more.
@@ -125,7 +125,7 @@ impl Consumer {
                 exchanged => {
                     let bought = BoughtVersion::of(&service);
                     let unjudged =
-                        share.is_some().then(|| Unjudged { bought, made: sent, was_taken: false, trial });
+                        share.is_some().then(|| OpenVerdict { bought, made: sent, was_taken: false, trial });
                     let bought = self.conclude(&attempt, exchanged, sent.elapsed(), turn, unjudged).await;
                     if let Some(share) = share {
                         match &bought {
@@ -221,7 +221,12 @@ impl Consumer {
     }
 
     /// Returns the price that was accepted for the operation before this call.
-    fn accepted(&self, order: &Order, service: &KnownService, plan: &CallPlan) -> Result<Accepted, BuyError> {
+    fn accepted(
+        &self,
+        order: &Order,
+        service: &KnownService,
+        plan: &CallPlan,
+    ) -> Result<AcceptedPrice, BuyError> {
         let operation = (&*plan.operation, &*order.path);
         Ok(self.0.prices.accepted(order.service, operation, || service.price_list())?)
     }
@@ -312,7 +317,7 @@ impl Consumer {
         request.payment = reservation.as_ref().map_or(Ok(Payment::Free), |held| self.pay(held))?;
         // The same in each round: price, version and payment are no part of it.
         let request_hash = request_hash.unwrap_or_else(|| request.request_hash(&order.body));
-        let expected = Expected {
+        let expected = ExpectedAnswer {
             owner: listing.owner,
             call_id: order.call_id,
             channel: reservation.map_or(ChannelId::NONE, |r| r.channel),

@@ -128,7 +128,7 @@ impl Reservation {
 
 /// The charge of calls that this node forgot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Explained {
+pub struct ForgottenCharge {
     pub charged: Usdc,
     pub cause: Cause,
 }
@@ -270,9 +270,6 @@ impl PayerChannels {
     }
 
     /// Reserves headroom for a call at `price` with `owner`.
-    ///
-    /// # Errors
-    /// [`Shortage`], which says what would help.
     pub fn reserve(&self, owner: Address, price: Usdc, now_secs: u64) -> Result<Reservation, Shortage> {
         let mut channels = self.channels.lock();
         if channels.with(owner).any(|channel| channel.state.stopped) {
@@ -410,7 +407,7 @@ impl PayerChannels {
 
     /// Acknowledges what the owner's total cannot owe to any call known here: forgotten ones were charged. No owner is
     /// owed more than was signed, so nothing is believed beyond that.
-    pub fn explain(&self, id: ChannelId, spent_total: Usdc) -> Option<Explained> {
+    pub fn explain(&self, id: ChannelId, spent_total: Usdc) -> Option<ForgottenCharge> {
         let mut channels = self.channels.lock();
         let channel = channels.by_id.get_mut(&id)?;
         channel.seen_total = channel.seen_total.max(spent_total);
@@ -419,7 +416,7 @@ impl PayerChannels {
         let owed_at_most = spent_total.min(channel.state.signed);
         let charged = owed_at_most.saturating_sub(known).min(channel.forgettable);
         channel.count_forgotten(charged);
-        let explained = Explained { charged, cause: channel.forgotten_cause };
+        let explained = ForgottenCharge { charged, cause: channel.forgotten_cause };
         (!charged.is_zero()).then_some(explained)
     }
 

@@ -17,7 +17,7 @@ use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, ChannelId, Outcome, RefusalCode, Usdc,
     books::{CALLS_PAGE_MAX, CallRecord, CallsAsked, CallsPage},
 };
-use farthing_shared::disk::aside;
+use farthing_shared::blocking::run_blocking;
 use farthing_wallet::Signer;
 
 use super::{BadPage, BooksError, NotTold, channels::PayerChannels};
@@ -183,7 +183,7 @@ impl BookComparison {
 
 /// Calls that are on one side alone. Adjustments of the other count them, and which one each counts nobody knows.
 #[derive(Debug, Default)]
-struct Unknown {
+struct OneSidedCalls {
     sum: Usdc,
     total: u64,
     /// The first ones.
@@ -193,11 +193,11 @@ struct Unknown {
 /// By the side that does not know them.
 #[derive(Debug, Default)]
 struct Sides {
-    here: Unknown,
-    there: Unknown,
+    here: OneSidedCalls,
+    there: OneSidedCalls,
 }
 
-impl Unknown {
+impl OneSidedCalls {
     fn add(&mut self, call_id: CallId, charged: Usdc) {
         self.sum = self.sum.saturating_add(charged);
         self.total += 1;
@@ -239,9 +239,6 @@ impl Unknown {
 
 /// Takes a page only when it answers what was asked: its calls behind the last one, in order, each once, and no more
 /// than fit a page.
-///
-/// # Errors
-/// [`BadPage`] says what is wrong with it.
 pub fn check_page(after: Option<CallId>, page: &CallsPage) -> Result<(), BadPage> {
     if page.records.len() > CALLS_PAGE_MAX {
         return Err(BadPage::TooMany(page.records.len()));
@@ -304,7 +301,7 @@ impl BookComparer<'_> {
                 return Err(BooksError::ShortPages);
             }
             let (ledger, until) = (self.ledger.clone(), page.next);
-            let mine = aside(move || ledger.purchases_from(owner, after, until)).await?;
+            let mine = run_blocking(move || ledger.purchases_from(owner, after, until)).await?;
             self.compare_page((asked_secs, &open), &mine, &page, compared, &mut unknown)?;
             match page.next {
                 Some(next) => after = Some(next),

@@ -2,7 +2,7 @@
 //! that stops buying from them.
 //!
 //! In order: a flagged service that is stopped is refused before anything is promised, but for one trial at a time
-//! ([`Conduct::admit`]); what a call came to is judged after its answer was handed on ([`observed`](super::observed)),
+//! ([`Conduct::admit`]); what a call came to is judged after its answer was handed on ([`observations`](super::observations)),
 //! and counted ([`Conduct::note`]). Kept in the ledger for services with something to tell, so that a flag outlives
 //! restarts and services that are well cost nothing.
 //!
@@ -104,9 +104,6 @@ struct ConductState {
 
 impl Conduct {
     /// Continues with what was counted before the last stop.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn restore(ledger: Ledger, settings: ConductSettings) -> Result<Self, LedgerError> {
         let (mut state, now_secs) = (ConductState::default(), clock::now_secs());
         for (key, bytes) in ledger.list(Namespace::Conduct)? {
@@ -131,9 +128,6 @@ impl Conduct {
 
     /// Admits a paid call of the service with a secret, if it may be made now; returns the trial it is, if the service
     /// is flagged for that secret and stopped.
-    ///
-    /// # Errors
-    /// [`ServiceRefusal`].
     pub fn admit(&self, service: ServiceId, secret: &str) -> Result<Option<TrialPermit>, ServiceRefusal> {
         self.admit_at(service, secret, Instant::now())
     }

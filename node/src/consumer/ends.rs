@@ -20,8 +20,8 @@ use super::{
     answer::{self, Mismatch},
     channels::{PayerChannel, Reservation},
     exchange::{Exchanged, LostAt},
+    open_verdict::OpenVerdict,
     unanswered::Unanswered,
-    unjudged::Unjudged,
 };
 
 /// The longest that a deposit may be on its way into the books which an owner serves a call on already.
@@ -36,12 +36,12 @@ impl Consumer {
         exchanged: Exchanged,
         network: Duration,
         turn: Turn,
-        unjudged: Option<Unjudged>,
+        unjudged: Option<OpenVerdict>,
     ) -> Result<Bought, BuyError> {
         let lost_at = exchanged.lost_at();
         let is_open = matches!(exchanged, Exchanged::Undecided { .. }) && lost_at != Some(LostAt::Here);
         let (judged, left_open) = if is_open { (None, unjudged) } else { (unjudged, None) };
-        let left_open = left_open.map(|unjudged| Unjudged {
+        let left_open = left_open.map(|unjudged| OpenVerdict {
             was_taken: unjudged.was_taken || lost_at == Some(LostAt::Owner),
             ..unjudged
         });
@@ -58,7 +58,7 @@ impl Consumer {
         exchanged: Exchanged,
         network: Duration,
         turn: Turn,
-        left_open: Option<Unjudged>,
+        left_open: Option<OpenVerdict>,
     ) -> Result<Bought, BuyError> {
         match exchanged {
             Exchanged::Response(response, body) => self.close(attempt, response, body, network, turn).await,

@@ -11,7 +11,7 @@ use farthing_shared::chain_view::NotReady;
 use farthing_wallet::PolicyError;
 
 use super::{
-    answer::Mismatch, conduct::ServiceRefusal, rules::Stopped, spending::OverLimit, terms::Unfit,
+    answer::Mismatch, conduct::ServiceRefusal, rules::SpendingStop, spending::OverLimit, terms::Unfit,
     unanswered::Unanswered, undecided::TooMuchUndecided,
 };
 
@@ -81,7 +81,7 @@ pub enum BuyError {
     #[error("{}", not_stored(.0))]
     NotStored(#[source] LedgerError),
     #[error("{}", spending_stopped(*.0))]
-    SpendingStopped(Stopped),
+    SpendingStopped(SpendingStop),
     #[error("the node is shutting down")]
     ShuttingDown,
     /// A mistake in this program ended the purchase; what it promised is resolved by the call id.
@@ -398,10 +398,14 @@ fn flagged(service: ServiceId, refused: &ServiceRefusal) -> String {
     format!("this node does not buy from the service {service} for now: {flag}. {next}")
 }
 
-fn spending_stopped(stopped: Stopped) -> String {
+fn spending_stopped(stopped: SpendingStop) -> String {
     match stopped {
-        Stopped::ByConfiguration => "`spending.enabled` is false in this node's configuration".to_owned(),
-        Stopped::Since(secs) => format!("all spending was stopped on this node on {}", clock::date(secs)),
+        SpendingStop::ByConfiguration => {
+            "`spending.enabled` is false in this node's configuration".to_owned()
+        }
+        SpendingStop::Since(secs) => {
+            format!("all spending was stopped on this node on {}", clock::date(secs))
+        }
     }
 }
 

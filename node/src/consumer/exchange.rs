@@ -15,7 +15,7 @@ use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallResponse, Refusal, RefusalCode, Signature,
     call::{CallStatus, Payment},
     channel::Receipt,
-    resolution::{Copies, End, Heard, OwnerAnswer, Step},
+    resolution::{Copies, CopyOutcome, End, OwnerAnswer, Step},
 };
 use tokio::time::Instant;
 
@@ -102,17 +102,17 @@ struct LostCopies {
 impl LostCopies {
     /// Takes note of what came of a copy. Of a call that its owner has, one that the caller's time broke off was not lost:
     /// what the owner said before is as true as if no time had been left for another copy.
-    fn note(&mut self, heard: Heard, word: &OwnerWord) {
+    fn note(&mut self, heard: CopyOutcome, word: &OwnerWord) {
         let is_broken_off = matches!(word, OwnerWord::Nothing(LastKnown::Lost(Interrupted::Deadline)));
-        if heard == Heard::Lost && !(self.is_taken && is_broken_off) {
+        if heard == CopyOutcome::Lost && !(self.is_taken && is_broken_off) {
             self.last = Some(word.last_known());
         }
-        self.is_taken = heard == Heard::Running;
+        self.is_taken = heard == CopyOutcome::Running;
     }
 }
 
 /// The result that the network brought for one message.
-type Brought = Result<(CallReply, Bytes, CallTiming), CallFailure>;
+type SendResult = Result<(CallReply, Bytes, CallTiming), CallFailure>;
 
 /// The content of an owner's words beside their meaning.
 #[derive(Debug)]
@@ -185,7 +185,7 @@ impl Consumer {
         }
     }
 
-    async fn send(&self, attempt: &Attempt, left: Duration) -> Brought {
+    async fn send(&self, attempt: &Attempt, left: Duration) -> SendResult {
         let mut request = attempt.promise.request.clone();
         // As of now: a copy that is sent later may find the owner restored.
         if let Payment::Channel { channel, receipted, .. } = &mut request.payment {
@@ -251,22 +251,22 @@ fn pause_after(too_early: usize) -> Duration {
 }
 
 /// Reads what a copy of a call brought, for the rule and for people.
-fn heard(brought: Brought) -> (Heard, OwnerWord) {
+fn heard(brought: SendResult) -> (CopyOutcome, OwnerWord) {
     let heard = match &brought {
-        Ok((reply, ..)) => Heard::of(reply),
-        Err(CallFailure::NeverStarted(_)) => Heard::NotSent,
-        Err(CallFailure::Unknown(_)) => Heard::Lost,
+        Ok((reply, ..)) => CopyOutcome::of(reply),
+        Err(CallFailure::NeverStarted(_)) => CopyOutcome::NotSent,
+        Err(CallFailure::Unknown(_)) => CopyOutcome::Lost,
     };
     (heard, word(brought))
 }
 
 /// Reads what a question brought; `None` when that is nothing.
-fn said(brought: Brought) -> (Option<OwnerAnswer>, OwnerWord) {
+fn said(brought: SendResult) -> (Option<OwnerAnswer>, OwnerWord) {
     let said = brought.as_ref().ok().and_then(|(reply, ..)| OwnerAnswer::of(reply));
     (said, word(brought))
 }
 
-fn word(brought: Brought) -> OwnerWord {
+fn word(brought: SendResult) -> OwnerWord {
     match brought {
         Ok((CallReply::Response(response), body, _)) => OwnerWord::Response(response, body),
         Ok((CallReply::Status(CallStatus::Done { receipt, signature }), ..)) => {
@@ -380,7 +380,7 @@ mod tests {
     fn what_this_node_had_no_room_for_is_not_the_owners_fault() {
         let ended = |reason| {
             let (heard, word) = heard(Err(CallFailure::NeverStarted(reason)));
-            assert_eq!(heard, Heard::NotSent);
+            assert_eq!(heard, CopyOutcome::NotSent);
             concluded(Step::Uncharged, word, LostAt::Way)
         };
         assert!(matches!(ended(NotStarted::NoRoom), Exchanged::Busy(_)));
@@ -399,7 +399,7 @@ mod tests {
             Interrupted::NoRoom { bytes: 1 },
         ] {
             let (heard, word) = heard(Err(CallFailure::Unknown(lost)));
-            assert_eq!(heard, Heard::Lost);
+            assert_eq!(heard, CopyOutcome::Lost);
             assert!(matches!(word, OwnerWord::Nothing(LastKnown::Lost(_))), "{word:?}");
         }
     }
@@ -420,7 +420,7 @@ mod tests {
             Ok((CallReply::Status(CallStatus::Running), Bytes::new(), timing))
         };
         let lost = |why| Err(CallFailure::Unknown(why));
-        let lost_at = |all: Vec<Brought>| {
+        let lost_at = |all: Vec<SendResult>| {
             let mut copies = LostCopies::default();
             for brought in all {
                 let (heard, word) = heard(brought);

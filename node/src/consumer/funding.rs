@@ -23,10 +23,10 @@ use tokio_util::task::TaskTracker;
 use super::{
     AwaitedClose, AwaitedDeposit, BuyError, MissingFunds,
     channels::{PayerChannel, PayerChannels},
+    close_promises::ClosePromises,
     deposits::{DepositPolicy, WantedDeposit},
-    promised::Promised,
     refills::{EmptiedRound, Refills},
-    rest::{AtRest, COUNTED_FOR, Held, PlacedDeposits, RestLimits, RestingPlace},
+    rest::{AtRest, COUNTED_FOR, ChannelSum, PlacedDeposits, RestLimits, RestingPlace},
     spending::OverLimit,
     terms::{Bounds, Unfit},
 };
@@ -57,7 +57,7 @@ struct FundingInner {
     /// The deposit that is being made into the channel with each owner.
     being_made: Mutex<HashMap<Address, Usdc>>,
     refills: Refills,
-    promised: Promised,
+    promised: ClosePromises,
     /// Channels of which the answer to a request to close seems to be lost.
     lost_answers: Mutex<BTreeSet<ChannelId>>,
     /// Channels whose signed close is on its way to the chain.
@@ -110,9 +110,6 @@ impl Drop for BeingMade<'_> {
 
 impl Funding {
     /// Goes on with the deposits of the last day. Those that have lapsed are dropped from the ledger.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub async fn restore(parts: FundingParts) -> Result<Self, LedgerError> {
         let at_rest = AtRest::new(parts.channels.clone(), parts.rest_limits);
         let (placed, now_secs) = (PlacedDeposits::new(parts.ledger.clone()), clock::now_secs());
@@ -139,7 +136,7 @@ impl Funding {
         };
         let (one_at_a_time, being_made, lost_answers, being_closed, read_again) = Default::default();
         let (refills, promised) =
-            (Refills::new(parts.ledger.clone()), Promised::restore(parts.ledger.clone())?);
+            (Refills::new(parts.ledger.clone()), ClosePromises::restore(parts.ledger.clone())?);
         let inner = FundingInner {
             parts,
             bounds,
@@ -167,7 +164,7 @@ impl Funding {
     }
 
     /// The closes that owners have promised.
-    pub fn promised(&self) -> &Promised {
+    pub fn promised(&self) -> &ClosePromises {
         &self.0.promised
     }
 
@@ -319,9 +316,6 @@ impl Funding {
     }
 
     /// Checks what the owner asks for, before any money moves: of the channel in use, or of a new one.
-    ///
-    /// # Errors
-    /// The first bound that is passed.
     pub fn check_terms(&self, accept: &Accept) -> Result<(), Unfit> {
         match self.open(accept.pay_to) {
             Some(channel) => self.0.bounds.check_delay(channel.config.close_delay_secs),
@@ -354,7 +348,7 @@ impl Funding {
             self.emptied(owner).iter().map(|channel| (channel.id, channel.round)).collect();
         let at = RestingPlace { owner, channel: config.id(&self.0.chain.domain()) };
         let round = self.round(at.channel);
-        let held = Held { round, deposited };
+        let held = ChannelSum { round, deposited };
         let amount = self.0.at_rest.take(at, held, wanted.least, wanted.amount)?;
         // After the limits of money at rest, which hold for a deposit by hand as well: it is advised only where it is made.
         if wanted.is_refill

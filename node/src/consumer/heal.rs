@@ -9,7 +9,7 @@ use std::{collections::HashMap, time::Duration};
 
 use farthing_ledger::PurchaseEnd;
 use farthing_protocol::{Address, CallId, ChannelId, Usdc, resolution::Copies};
-use farthing_shared::{chain_view::is_believed, disk::aside, keyed_mutex::KeyedGuard};
+use farthing_shared::{blocking::run_blocking, chain_view::is_believed, keyed_mutex::KeyedGuard};
 use parking_lot::MutexGuard;
 use tokio::time::{Instant, timeout};
 
@@ -123,7 +123,7 @@ impl Consumer {
         }
         tracing::warn!(%owner, unexplained = %unexplained(), "the owner counts more than this node; looking for the calls");
         let ledger = self.0.ledger.clone();
-        let doubtful = aside(move || ledger.released_in_doubt(channel.id)).await;
+        let doubtful = run_blocking(move || ledger.released_in_doubt(channel.id)).await;
         let begun = Instant::now();
         for purchase in doubtful? {
             if unexplained().is_zero() {

@@ -17,7 +17,6 @@ const QUESTIONS_PER_OWNER_MAX: usize = 4;
 /// Questions under way, an eighth of what this node sends at once.
 const QUESTIONS_MAX: usize = 32;
 
-/// The places of all owners.
 #[derive(Debug)]
 pub struct OwnerPlaces {
     calls: KeyedSemaphore<Address>,

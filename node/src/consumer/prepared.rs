@@ -7,7 +7,7 @@ use farthing_ledger::Promise;
 
 use super::{
     accounts::{Attempt, Hold},
-    answer::Expected,
+    answer::ExpectedAnswer,
     channels::{PayerChannels, Reservation},
 };
 
@@ -51,7 +51,7 @@ pub struct Prepared {
 impl Prepared {
     #[must_use]
     pub fn new(
-        (promise, expected): (Promise, Expected),
+        (promise, expected): (Promise, ExpectedAnswer),
         body: Bytes,
         funding: Duration,
         hold: Hold,

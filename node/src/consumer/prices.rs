@@ -28,25 +28,22 @@ impl Prices {
 
     /// Returns what a call of the operation, which has `path`, may cost. `price_list` is the digest of all that the
     /// service offers now, which is asked for only when the operation was never called.
-    ///
-    /// # Errors
-    /// [`LedgerError`] when the ledger cannot be read.
     pub fn accepted(
         &self,
         service: ServiceId,
         (operation, path): (&str, &str),
         price_list: impl FnOnce() -> Hash,
-    ) -> Result<Accepted, LedgerError> {
+    ) -> Result<AcceptedPrice, LedgerError> {
         let of_service = self.read(&key(service, None))?;
         if let Some(of_operation) = self.read(&key(service, Some(operation)))? {
-            return Ok(Accepted { most: Some(of_operation).max(of_service), is_first: false });
+            return Ok(AcceptedPrice { most: Some(of_operation).max(of_service), is_first: false });
         }
         let changed = self.first_bought(service)?.filter(|first| first.price_list != price_list());
         let most = match changed {
             None => None,
             Some(first) => Some(self.of_path(service, operation, path)?.unwrap_or(first.highest)),
         };
-        Ok(Accepted { most: of_service.max(most), is_first: of_service.is_none() })
+        Ok(AcceptedPrice { most: of_service.max(most), is_first: of_service.is_none() })
     }
 
     /// The lowest price that was accepted for an operation with the same method to which `path` belongs.
@@ -62,9 +59,6 @@ impl Prices {
     }
 
     /// Accepts the price of an operation's first call, durably.
-    ///
-    /// # Errors
-    /// [`LedgerError`] when it cannot be stored.
     pub async fn begin(
         &self,
         service: ServiceId,
@@ -90,18 +84,12 @@ impl Prices {
     }
 
     /// Accepts which answers of a service are charged, durably.
-    ///
-    /// # Errors
-    /// [`LedgerError`] when it cannot be stored.
     pub async fn begin_charge(&self, service: ServiceId, charge: ChargePolicy) -> Result<(), LedgerError> {
         let value = vec![u8::from(charge == ChargePolicy::Answered)];
         self.0.put(Namespace::Prices, tagged_key(service, CHARGE), value).await
     }
 
     /// Returns the answers of a service that may be charged; `None` before its first call.
-    ///
-    /// # Errors
-    /// [`LedgerError`] when the ledger cannot be read.
     pub fn charge(&self, service: ServiceId) -> Result<Option<ChargePolicy>, LedgerError> {
         let stored = self.0.get(Namespace::Prices, &tagged_key(service, CHARGE))?;
         Ok(stored.map(|value| match value.first() {
@@ -128,7 +116,7 @@ impl Prices {
 
 /// The most that calls of an operation may cost without naming a price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Accepted {
+pub struct AcceptedPrice {
     /// `None` when nothing bounds it but the limits.
     pub most: Option<Usdc>,
     /// The operation was never called, so its price is accepted with the call.

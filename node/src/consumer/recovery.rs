@@ -18,12 +18,12 @@ use crate::secret::file::DEFAULT_SECRET;
 use super::{
     Bought, BuyError, Consumer, LastKnown, NoAnswer, NotTold, Order, Slot, Timing, Turn,
     accounts::{Attempt, Earlier},
-    answer::{self, Expected, Mismatch},
+    answer::{self, ExpectedAnswer, Mismatch},
     channels::Reservation,
     exchange::{ASK_TIMEOUT, Exchanged, OwnerWord},
+    open_verdict::OpenVerdict,
     pauses::{ASK_EVERY_FIRST, ASK_EVERY_MAX},
     spending::Grant,
-    unjudged::Unjudged,
 };
 
 impl Earlier {
@@ -80,7 +80,7 @@ impl Consumer {
         if is_behind && self.heal_for_a_call(attempt.expected.owner, deadline).await.is_ok() {
             exchanged = self.exchange(&attempt, deadline, &mut turn, || false).await;
         }
-        let Expected { owner, call_id, .. } = attempt.expected;
+        let ExpectedAnswer { owner, call_id, .. } = attempt.expected;
         let unjudged = self.0.accounts.undecided().take_unjudged(owner, call_id);
         self.conclude(&attempt, exchanged, sent.elapsed(), turn, unjudged).await
     }
@@ -158,9 +158,6 @@ impl Consumer {
     }
 
     /// Takes up what an earlier run of this node left open. Called once, before the first call.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn recover(&self) -> Result<usize, LedgerError> {
         let open = self.0.ledger.unresolved()?;
         self.0.accounts.restore(&open)?;
@@ -184,8 +181,8 @@ impl Consumer {
     }
 
     /// Resolves an undecided call in the background. It counts as one before anybody else may learn its end.
-    pub(super) fn resolve_later(&self, attempt: &Attempt, turn: Turn, unjudged: Option<Unjudged>) {
-        let Expected { owner, call_id, price, .. } = attempt.expected;
+    pub(super) fn resolve_later(&self, attempt: &Attempt, turn: Turn, unjudged: Option<OpenVerdict>) {
+        let ExpectedAnswer { owner, call_id, price, .. } = attempt.expected;
         self.0.accounts.undecided().note(owner, call_id, price, unjudged);
         let slot = Turn::mutex(&turn).clone();
         drop(turn);

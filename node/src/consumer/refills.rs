@@ -98,9 +98,6 @@ impl Refills {
     }
 
     /// Returns the seconds until a call may fill a channel of an owner of whom these are empty; none when it may now.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn wait_secs(
         &self,
         owner: Address,
@@ -112,17 +109,11 @@ impl Refills {
     }
 
     /// Tells whether an owner has closed one of these channels since it was filled last, and this node did not ask.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn is_unasked(&self, owner: Address, emptied: &[EmptiedRound]) -> Result<bool, LedgerError> {
         Ok(self.of(owner)?.is_unasked(emptied))
     }
 
     /// Takes note of a refill that was made while these channels were empty. One by hand counts for nothing.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read or written.
     pub async fn note(
         &self,
         owner: Address,
@@ -142,9 +133,6 @@ impl Refills {
     }
 
     /// Takes note that this node asks for a close of a channel in this round; `None` when that is noted already.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read or written.
     pub async fn ask(
         &self,
         owner: Address,
@@ -166,9 +154,6 @@ impl Refills {
     }
 
     /// Takes a note back, unless this node has asked for a close of the channel since.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read or written.
     pub async fn unask(&self, note: AskNote) -> Result<(), LedgerError> {
         let asks = self.asks.lock().await;
         if asks.get(&note.channel) != Some(&note.nth) {
@@ -180,9 +165,6 @@ impl Refills {
     }
 
     /// Tells whether this node asked for a close of a channel in this round, or in a later one.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn is_asked(&self, owner: Address, channel: ChannelId, round: u32) -> Result<bool, LedgerError> {
         Ok(self.of(owner)?.channels.get(&channel).is_some_and(|known| known.asked > round))
     }

@@ -24,13 +24,13 @@ use tokio::time::Instant;
 
 use super::{
     channels::{PayerChannel, PayerChannels},
-    resting::Resting,
+    rest_sum::RestSum,
     spending::OverLimit,
 };
 
-mod stored;
+mod stored_places;
 
-pub use stored::{PlacedDeposit, PlacedDeposits, StoredPlaces};
+pub use stored_places::{PlacedDeposit, PlacedDeposits, StoredPlaces};
 
 /// The time for which a deposit counts that was made or failed: for as long an endpoint can bring its authorization.
 pub const COUNTED_FOR: Duration = Duration::from_secs(AUTHORIZATION_SECS);
@@ -53,7 +53,7 @@ pub struct AtRest {
 /// By channel and its owner, the deposits of the last day, and what the channel was said to hold when each was decided on.
 /// The token takes one of all authorizations that add to the same deposit in the same round of the channel, and each of
 /// those that add to others.
-type PlacesByChannel = HashMap<RestingPlace, BTreeMap<Held, DepositPlace>>;
+type PlacesByChannel = HashMap<RestingPlace, BTreeMap<ChannelSum, DepositPlace>>;
 
 /// A channel that money lies in, or is to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,7 +64,7 @@ pub struct RestingPlace {
 
 /// The sum in a channel when a deposit was decided on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Held {
+pub struct ChannelSum {
     /// The number of times that the channel was emptied before.
     pub round: u32,
     pub deposited: Usdc,
@@ -91,7 +91,7 @@ struct DepositPlace {
 
 impl DepositPlace {
     /// Tells whether it came back, if the books show the channel in this round.
-    const fn is_back(&self, held: Held, round: u32) -> bool {
+    const fn is_back(&self, held: ChannelSum, round: u32) -> bool {
         self.is_made && self.until.is_some() && held.round < round
     }
 
@@ -116,17 +116,17 @@ impl AtRest {
     }
 
     /// Sums up what counts with each owner.
-    pub fn with_owners(&self) -> HashMap<Address, Resting> {
+    pub fn with_owners(&self) -> HashMap<Address, RestSum> {
         self.amounts(&self.lock())
     }
 
     /// Sums up what counts in all.
-    pub fn in_all(&self) -> Resting {
+    pub fn in_all(&self) -> RestSum {
         in_all(&self.with_owners())
     }
 
     /// Lists the deposits that came back, of those that count.
-    pub fn returned(&self) -> Vec<(RestingPlace, Held)> {
+    pub fn returned(&self) -> Vec<(RestingPlace, ChannelSum)> {
         let placed = self.lock();
         let back = placed.iter().flat_map(|(at, places)| {
             let round = self.channels.get(at.channel).map_or(0, |channel| channel.round);
@@ -141,7 +141,13 @@ impl AtRest {
     ///
     /// # Errors
     /// [`OverLimit`] when they leave no room for the least; nothing is taken then.
-    pub fn take(&self, at: RestingPlace, held: Held, least: Usdc, wanted: Usdc) -> Result<Usdc, OverLimit> {
+    pub fn take(
+        &self,
+        at: RestingPlace,
+        held: ChannelSum,
+        least: Usdc,
+        wanted: Usdc,
+    ) -> Result<Usdc, OverLimit> {
         let mut placed = self.lock();
         let places = placed.entry(at).or_default();
         let earlier = places.get(&held).copied();
@@ -166,14 +172,14 @@ impl AtRest {
     }
 
     /// Ends a deposit that is back, or that the books of a chain show on which nobody lies.
-    pub fn settle(&self, at: RestingPlace, held: Held) {
+    pub fn settle(&self, at: RestingPlace, held: ChannelSum) {
         if let Some(places) = self.lock().get_mut(&at) {
             places.remove(&held);
         }
     }
 
     /// Ends an attempt that signed nothing. What an attempt before it signed may still be made.
-    pub fn give_up(&self, at: RestingPlace, held: Held) {
+    pub fn give_up(&self, at: RestingPlace, held: ChannelSum) {
         let mut placed = self.lock();
         let Some(places) = placed.get_mut(&at) else { return };
         let place = places.remove(&held);
@@ -183,7 +189,7 @@ impl AtRest {
     }
 
     /// Takes note that a deposit was made.
-    pub fn made(&self, at: RestingPlace, held: Held) {
+    pub fn made(&self, at: RestingPlace, held: ChannelSum) {
         if let Some(place) = self.lock().get_mut(&at).and_then(|places| places.get_mut(&held)) {
             place.is_made = true;
         }
@@ -191,14 +197,14 @@ impl AtRest {
 
     /// Keeps the place of a deposit whose attempt is over: it was made, or an endpoint has seen the authorization, and may
     /// bring it.
-    pub fn keep(&self, at: RestingPlace, held: Held, until: Instant) {
+    pub fn keep(&self, at: RestingPlace, held: ChannelSum, until: Instant) {
         if let Some(place) = self.lock().get_mut(&at).and_then(|places| places.get_mut(&held)) {
             (place.until, place.left) = (Some(until), None);
         }
     }
 
     /// Lists the deposits into a channel up to a round of it, but for one that is being made.
-    pub fn up_to(&self, at: RestingPlace, round: u32) -> Vec<Held> {
+    pub fn up_to(&self, at: RestingPlace, round: u32) -> Vec<ChannelSum> {
         let placed = self.lock();
         let places = placed.get(&at).into_iter().flatten();
         let over = places.filter(|(held, place)| held.round <= round && place.until.is_some());
@@ -235,7 +241,7 @@ impl AtRest {
             left: None,
             is_made: deposit.is_made.unwrap_or_default(),
         };
-        let held = Held { round: deposit.round, deposited: deposit.deposited };
+        let held = ChannelSum { round: deposit.round, deposited: deposit.deposited };
         self.lock().entry(at).or_default().insert(held, place);
     }
 
@@ -251,11 +257,11 @@ impl AtRest {
             place.until = Some(until);
             return;
         }
-        let held = Held { round: ROUND_OF_BEFORE, deposited };
+        let held = ChannelSum { round: ROUND_OF_BEFORE, deposited };
         places.insert(held, DepositPlace { amount, until: Some(until), ..self.begin(at, held) });
     }
 
-    fn begin(&self, at: RestingPlace, held: Held) -> DepositPlace {
+    fn begin(&self, at: RestingPlace, held: ChannelSum) -> DepositPlace {
         let channel = self.channels.get(at.channel);
         let [deposited, claimed, receipted] = channel
             .map_or([Usdc::ZERO; 3], |channel| [channel.state.deposited, channel.claimed, channel.receipted]);
@@ -273,8 +279,8 @@ impl AtRest {
     }
 
     /// By owner, what lies in its channels or will, and what came back.
-    fn amounts(&self, placed: &PlacesByChannel) -> HashMap<Address, Resting> {
-        let mut amounts: HashMap<Address, Resting> = HashMap::new();
+    fn amounts(&self, placed: &PlacesByChannel) -> HashMap<Address, RestSum> {
+        let mut amounts: HashMap<Address, RestSum> = HashMap::new();
         let mut add = |owner, part| {
             let sum = amounts.entry(owner).or_default();
             *sum = sum.plus(part);
@@ -282,7 +288,7 @@ impl AtRest {
         let shown: HashMap<ChannelId, PayerChannel> =
             self.channels.all().into_iter().map(|channel| (channel.id, channel)).collect();
         for channel in shown.values() {
-            add(channel.config.payee, Resting { shown: rest(channel), ..Resting::default() });
+            add(channel.config.payee, RestSum { shown: rest(channel), ..RestSum::default() });
         }
         for (at, places) in placed {
             let counted = shown.get(&at.channel);
@@ -307,7 +313,7 @@ impl RestLimits {
     /// Returns the part of `wanted` that there is room for.
     fn room(
         &self,
-        amounts: &HashMap<Address, Resting>,
+        amounts: &HashMap<Address, RestSum>,
         owner: Address,
         least: Usdc,
         wanted: Usdc,
@@ -333,7 +339,11 @@ fn rest(channel: &PayerChannel) -> Usdc {
 
 /// Computes what counts of a channel's deposits beside the rest of it that the books show. What came back is the part of them
 /// beyond those that are made or lie there, and beyond the rest: nothing of these counts for less than its whole.
-fn beside(rest: Usdc, places: &BTreeMap<Held, DepositPlace>, channel: Option<&PayerChannel>) -> Resting {
+fn beside(
+    rest: Usdc,
+    places: &BTreeMap<ChannelSum, DepositPlace>,
+    channel: Option<&PayerChannel>,
+) -> RestSum {
     // The owner's receipts show what it earned, and the chain's word alone nothing.
     let paid = channel.map_or(Usdc::ZERO, |channel| channel.claimed.min(channel.receipted));
     let round = channel.map_or(0, |channel| channel.round);
@@ -343,20 +353,23 @@ fn beside(rest: Usdc, places: &BTreeMap<Held, DepositPlace>, channel: Option<&Pa
     let (coming, returned) = (lies_there.saturating_sub(rest), all.saturating_sub(lies_there));
     let waits = !(coming.is_zero() && returned.is_zero());
     let longest = places.values().map(DepositPlace::time_left).max().filter(|_| waits);
-    Resting { shown: Usdc::ZERO, coming, returned, lapses_in: longest.unwrap_or_default() }
+    RestSum { shown: Usdc::ZERO, coming, returned, lapses_in: longest.unwrap_or_default() }
 }
 
 /// Computes the most that lies in a channel by what this node has put there, whatever the chain says of it: what was there
 /// before the oldest deposit, and all since, without what was paid out since.
-fn put_there<'a>(places: impl Iterator<Item = (&'a Held, &'a DepositPlace)> + Clone, paid: Usdc) -> Usdc {
+fn put_there<'a>(
+    places: impl Iterator<Item = (&'a ChannelSum, &'a DepositPlace)> + Clone,
+    paid: Usdc,
+) -> Usdc {
     let oldest = places.clone().min_by_key(|(held, place)| (place.begun_secs, **held));
     let Some((_, oldest)) = oldest else { return Usdc::ZERO };
     let put = places.fold(oldest.rest_before, |sum, (_, place)| sum.saturating_add(place.amount));
     put.saturating_sub(paid.saturating_sub(oldest.paid_before))
 }
 
-fn in_all(amounts: &HashMap<Address, Resting>) -> Resting {
-    amounts.values().fold(Resting::default(), |sum, resting| sum.plus(resting.in_all()))
+fn in_all(amounts: &HashMap<Address, RestSum>) -> RestSum {
+    amounts.values().fold(RestSum::default(), |sum, resting| sum.plus(resting.in_all()))
 }
 
 #[cfg(test)]

@@ -20,14 +20,14 @@ const STORED_KEY: &[u8] = b"spending";
 
 /// The one who stopped spending: the configuration or the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stopped {
+pub enum SpendingStop {
     /// `spending.enabled` is `false`.
     ByConfiguration,
     /// The user, at a time in seconds since the Unix epoch.
     Since(u64),
 }
 
-impl Stopped {
+impl SpendingStop {
     /// Returns the step that lets the node buy again.
     #[must_use]
     pub const fn next_step(self) -> &'static str {
@@ -81,9 +81,6 @@ struct StoredRules {
 }
 
 /// Stops spending in the ledger of a node that does not run; limits that were set stay.
-///
-/// # Errors
-/// When the ledger cannot be read or written.
 pub async fn stop_in(ledger: &Ledger) -> Result<(), LedgerError> {
     let stored = ledger.get(Namespace::Settings, STORED_KEY)?;
     let mut stored: StoredRules =
@@ -109,7 +106,7 @@ impl RulesError {
     pub const fn next_step(&self) -> &'static str {
         match self {
             Self::StopNotStored(error) | Self::NotStored(error) => error.next_step(),
-            Self::OffByConfiguration => Stopped::ByConfiguration.next_step(),
+            Self::OffByConfiguration => SpendingStop::ByConfiguration.next_step(),
         }
     }
 }
@@ -136,9 +133,6 @@ struct RulesInner {
 
 impl Rules {
     /// Continues with what was set before the last stop. What cannot be read stops all spending.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn restore(ledger: Ledger, configured: SpendingCaps, enabled: bool) -> Result<Self, LedgerError> {
         let stored = ledger.get(Namespace::Settings, STORED_KEY)?;
         let current = match stored.as_deref().map(serde_json::from_slice) {
@@ -183,11 +177,11 @@ impl Rules {
     }
 
     /// Returns who stopped spending, when it is.
-    pub fn stopped(&self) -> Option<Stopped> {
+    pub fn stopped(&self) -> Option<SpendingStop> {
         if !self.is_enabled() {
-            return Some(Stopped::ByConfiguration);
+            return Some(SpendingStop::ByConfiguration);
         }
-        self.current().stopped_secs.map(Stopped::Since)
+        self.current().stopped_secs.map(SpendingStop::Since)
     }
 
     /// Stops all spending, at once and over restarts.
@@ -271,7 +265,7 @@ mod tests {
         drop(rules);
 
         let rules = Rules::restore(open(OpenMode::Existing), CONFIGURED, true).unwrap();
-        assert!(matches!(rules.stopped(), Some(Stopped::Since(_))));
+        assert!(matches!(rules.stopped(), Some(SpendingStop::Since(_))));
         let limits = SpendingCaps { price_max: usdc(50), per_day: usdc(5), per_secret_day: usdc(20) };
         assert_eq!(rules.limits(), limits, "higher or lower than configured");
         rules.resume().await.unwrap();
@@ -287,9 +281,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let ledger = Ledger::open(&folder.path().join("ledger.redb"), OpenMode::Create).unwrap();
         let rules = Rules::restore(ledger, CONFIGURED, false).unwrap();
-        assert_eq!(rules.stopped(), Some(Stopped::ByConfiguration));
+        assert_eq!(rules.stopped(), Some(SpendingStop::ByConfiguration));
         assert!(matches!(rules.resume().await, Err(RulesError::OffByConfiguration)));
-        assert_eq!(rules.stopped(), Some(Stopped::ByConfiguration));
+        assert_eq!(rules.stopped(), Some(SpendingStop::ByConfiguration));
         let less = SpendingCaps { per_day: usdc(3), ..CONFIGURED };
         rules.configure(less, true);
         assert_eq!((rules.limits(), rules.stopped()), (less, None));

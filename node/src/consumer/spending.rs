@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use farthing_protocol::{Address, ServiceId, Usdc};
 
-use super::resting::Resting;
+use super::rest_sum::RestSum;
 
 /// Ways to have back what lies in channels.
 const OF_OWNER_BACK: &str =
@@ -91,13 +91,13 @@ pub enum OverLimit {
          USDC: {resting}; {}",
         .resting.ways(OF_OWNER_BACK, "spending.at_rest_per_owner")
     )]
-    RestOfOwner { owner: Address, resting: Resting, per_owner: Usdc, deposit: Usdc },
+    RestOfOwner { owner: Address, resting: RestSum, per_owner: Usdc, deposit: Usdc },
     #[error(
         "a deposit of {deposit} USDC is needed, but all channels of this node together may hold at most {in_all} USDC: \
          {resting}; {}",
         .resting.ways(OF_ANY_BACK, "spending.at_rest_max")
     )]
-    Rest { resting: Resting, in_all: Usdc, deposit: Usdc },
+    Rest { resting: RestSum, in_all: Usdc, deposit: Usdc },
     #[error(
         "the channel with {owner} was emptied and filled too often, and each time costs gas; a call fills it again in \
          {hours} h, or do it now with `farthing channel open`"
@@ -148,9 +148,6 @@ impl Spending {
     }
 
     /// Counts `price` against every cap, or leaves everything as it was.
-    ///
-    /// # Errors
-    /// [`OverLimit`], naming the cap and the setting that raises it.
     pub fn reserve(
         &mut self,
         limits: &SpendingCaps,
@@ -167,9 +164,6 @@ impl Spending {
     }
 
     /// Checks that `price` could be reserved now.
-    ///
-    /// # Errors
-    /// As [`Spending::reserve`].
     pub fn check(
         &self,
         limits: &SpendingCaps,

@@ -35,9 +35,6 @@ pub enum Unfit {
 
 impl Bounds {
     /// Checks what an owner asks for a new channel.
-    ///
-    /// # Errors
-    /// The first bound that is passed.
     pub fn check(&self, accept: &Accept) -> Result<(), Unfit> {
         let &Self { deposit_max, .. } = self;
         if accept.min_deposit > deposit_max {
@@ -47,9 +44,6 @@ impl Bounds {
     }
 
     /// Checks for how long a deposit would be bound.
-    ///
-    /// # Errors
-    /// [`Unfit::Delay`].
     pub const fn check_delay(&self, asked_secs: u64) -> Result<(), Unfit> {
         let max_secs = self.close_delay_max_secs;
         if asked_secs > max_secs { Err(Unfit::Delay { asked_secs, max_secs }) } else { Ok(()) }

@@ -4,7 +4,7 @@
 //! call is refused before anything is promised, but for one trial at a time. In order: a call counts once its time is up
 //! ([`UndecidedCalls::note`]), or because an earlier run left it open ([`UndecidedCalls::restore`]); each new call is held
 //! against the sum ([`UndecidedCalls::admit`]); a call's end, whoever tells it, takes it out ([`UndecidedCalls::end`]). What
-//! that end is judged by stays with the call until then ([`Unjudged`]).
+//! that end is judged by stays with the call until then ([`OpenVerdict`]).
 //!
 //! Invariant: calls whose callers still wait do not count, so that it does not matter how many are made at once.
 
@@ -19,8 +19,8 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::{
+    open_verdict::OpenVerdict,
     pauses::{ASK_EVERY_FIRST, ASK_EVERY_MAX},
-    unjudged::Unjudged,
 };
 
 /// The least that may be undecided, in prices of the call at hand, whatever the setting says: dear calls have to work, too.
@@ -66,7 +66,7 @@ struct UndecidedOwner {
 struct UndecidedCall {
     price: Usdc,
     is_of_before: bool,
-    unjudged: Option<Unjudged>,
+    unjudged: Option<OpenVerdict>,
 }
 
 /// The undecided calls of one owner, in all.
@@ -127,7 +127,7 @@ impl UndecidedSum {
 
 impl UndecidedCalls {
     /// Counts a call that nobody waits for any more, and keeps what its end is judged by.
-    pub fn note(&self, owner: Address, call_id: CallId, price: Usdc, unjudged: Option<Unjudged>) {
+    pub fn note(&self, owner: Address, call_id: CallId, price: Usdc, unjudged: Option<OpenVerdict>) {
         self.0.lock().note(owner, call_id, (price, unjudged), Instant::now());
     }
 
@@ -138,7 +138,7 @@ impl UndecidedCalls {
 
     /// Takes out what a call's end is judged by, for whoever learns the end or works on the call; the call counts on.
     #[must_use]
-    pub fn take_unjudged(&self, owner: Address, call_id: CallId) -> Option<Unjudged> {
+    pub fn take_unjudged(&self, owner: Address, call_id: CallId) -> Option<OpenVerdict> {
         self.0.lock().call(owner, call_id)?.unjudged.take()
     }
 
@@ -187,7 +187,7 @@ impl UndecidedState {
         &mut self,
         owner: Address,
         call_id: CallId,
-        (price, unjudged): (Usdc, Option<Unjudged>),
+        (price, unjudged): (Usdc, Option<OpenVerdict>),
         now: Instant,
     ) {
         if let Some(known) = self.call(owner, call_id) {
@@ -220,7 +220,7 @@ impl UndecidedState {
         Some(of_owner)
     }
 
-    fn end(&mut self, owner: Address, call_id: CallId) -> Option<Unjudged> {
+    fn end(&mut self, owner: Address, call_id: CallId) -> Option<OpenVerdict> {
         let of_owner = self.owners.get_mut(&owner)?;
         let UndecidedCall { price, is_of_before, unjudged } = of_owner.calls.remove(&call_id)?;
         let sum = of_owner.sum_with(is_of_before);
@@ -308,7 +308,7 @@ mod tests {
     use farthing_protocol::{Listing, SecretKey, ServiceNonce, Signed};
 
     use super::*;
-    use crate::consumer::{channels::tests::usdc, unjudged::BoughtVersion};
+    use crate::consumer::{channels::tests::usdc, open_verdict::BoughtVersion};
 
     const OWNER: Address = Address::from_bytes([1; 20]);
     const OTHER: Address = Address::from_bytes([2; 20]);
@@ -406,7 +406,8 @@ mod tests {
     fn what_a_call_is_judged_by_stays_until_its_end_and_an_earlier_runs_call_has_nothing() {
         let calls = UndecidedCalls::default();
         let note = || {
-            let unjudged = Unjudged { bought: bought(), made: Instant::now(), was_taken: false, trial: None };
+            let unjudged =
+                OpenVerdict { bought: bought(), made: Instant::now(), was_taken: false, trial: None };
             calls.note(OWNER, call_id(1), usdc(5), Some(unjudged));
         };
         let take = |number| calls.take_unjudged(OWNER, call_id(number)).is_some();

@@ -15,7 +15,7 @@ use farthing_control::types::{CallOutcome, CallRecord, CallShown, CallSide, Call
 use farthing_ledger::{CallRow, LedgerError, Position, Promise, Purchase, Stretch, Window};
 use farthing_os::clock;
 use farthing_protocol::{CallId, ServiceId};
-use farthing_shared::{call_ends::Half, disk::aside};
+use farthing_shared::{blocking::run_blocking, call_ends::Half};
 
 use self::{
     entry::{CallFacts, LogEntry},
@@ -68,7 +68,7 @@ impl History {
         // Who has called something wants to see it.
         self.ledger.catch_up().await;
         let history = self.clone();
-        aside(move || history.calls_now(&filter, limit)).await
+        run_blocking(move || history.calls_now(&filter, limit)).await
     }
 
     fn calls_now(&self, filter: &LogFilter, limit: usize) -> Result<CallsPage, LedgerError> {
@@ -92,7 +92,7 @@ impl History {
     pub async fn call(&self, key: CallKey, reader: CallReader) -> Result<Option<CallShown>, LedgerError> {
         self.ledger.catch_up().await;
         let history = self.clone();
-        aside(move || one::shown(&history, &key, &reader)).await
+        run_blocking(move || one::shown(&history, &key, &reader)).await
     }
 }
 

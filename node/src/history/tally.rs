@@ -9,7 +9,7 @@ use std::{collections::HashMap, sync::Arc};
 use farthing_ledger::{CallRow, Ledger, LedgerError, Position, Window};
 use farthing_os::clock;
 use farthing_protocol::{Outcome, ServiceId, Usdc};
-use farthing_shared::disk::aside;
+use farthing_shared::blocking::run_blocking;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -35,7 +35,7 @@ type Counts = HashMap<ServiceId, Count>;
 
 /// The count so far. A cheap handle.
 #[derive(Debug, Clone, Default)]
-pub struct Tally(Arc<Mutex<Settled>>);
+pub struct Tally(Arc<Mutex<TallyState>>);
 
 /// The part of a call that counts.
 #[derive(Debug, Clone, Copy)]
@@ -59,7 +59,7 @@ impl CountedCall {
 }
 
 #[derive(Debug, Default)]
-struct Settled {
+struct TallyState {
     counts: Counts,
     /// Calls before this second are in `counts`.
     before_secs: u64,
@@ -71,7 +71,7 @@ impl Tally {
     /// Counts what every service served, exactly as the ledger has it now.
     pub async fn counts(&self, ledger: &Ledger) -> Result<Counts, LedgerError> {
         let (tally, ledger) = (self.clone(), ledger.clone());
-        aside(move || {
+        run_blocking(move || {
             let mut settled = tally.0.lock();
             let now = (clock::now_secs(), Instant::now());
             settled.count(now, |from_secs, each| served_since(&ledger, from_secs, each))
@@ -100,7 +100,7 @@ fn served_since(
     Ok(())
 }
 
-impl Settled {
+impl TallyState {
     /// `served_since` tells the calls in and after a second.
     fn count<E>(
         &mut self,
@@ -164,7 +164,7 @@ mod tests {
     }
 
     /// The count of one service's calls, and how many of them were looked at.
-    fn counted(settled: &mut Settled, rows: &[CountedCall], now: (u64, Instant)) -> (Count, usize) {
+    fn counted(settled: &mut TallyState, rows: &[CountedCall], now: (u64, Instant)) -> (Count, usize) {
         let mut looked_at = 0;
         let counts = settled.count(now, |from_secs, each| {
             for row in rows.iter().rev().filter(|row| row.time_secs >= from_secs) {
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn what_was_counted_for_good_is_counted_once_and_new_calls_are_always_in() {
         let mut rows: Vec<CountedCall> = (1..=3_000).map(|secs| seen(secs, 2, Outcome::Answered)).collect();
-        let (mut settled, start) = (Settled::default(), Instant::now());
+        let (mut settled, start) = (TallyState::default(), Instant::now());
         let mut all_looked_at = 0;
         for extra in 1..=1_500_u64 {
             let now_secs = 3_000 + extra;
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn calls_that_come_after_the_clock_was_set_back_are_counted() {
         let mut rows: Vec<CountedCall> = (1..=3_000).map(|secs| seen(secs, 2, Outcome::Answered)).collect();
-        let (mut settled, start) = (Settled::default(), Instant::now());
+        let (mut settled, start) = (TallyState::default(), Instant::now());
         let at = |after_secs| start + Duration::from_secs(after_secs);
         assert_eq!(counted(&mut settled, &rows, (10_000, at(0))).0.calls, 3_000);
         rows.push(seen(5_000, 2, Outcome::Answered));

@@ -28,7 +28,7 @@ use farthing_owner::{
     x402::Door,
 };
 use farthing_protocol::{ChannelConfig, ChannelId, Escrow, wire::NetworkName};
-use farthing_shared::{call_ends::CallEnds, disk::start_aside, refused::RefusedCalls};
+use farthing_shared::{blocking::start_blocking, call_ends::CallEnds, refused::RefusedCalls};
 use farthing_wallet::{Signer, Wallet};
 use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -296,7 +296,7 @@ async fn open_catalog(
     options: farthing_catalog::Options,
 ) -> anyhow::Result<farthing_catalog::Catalog> {
     let folder = folder.to_owned();
-    let opening = start_aside(move || farthing_catalog::Catalog::open(&folder, options));
+    let opening = start_blocking(move || farthing_catalog::Catalog::open(&folder, options));
     let (catalog, opened) = opening.await?.context("the catalog in the data folder cannot be opened")?;
     for notice in &opened.notices {
         tracing::warn!("{notice}");

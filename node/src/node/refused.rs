@@ -9,7 +9,7 @@ use std::{
 
 use farthing_os::files;
 use farthing_shared::{
-    disk::aside,
+    blocking::run_blocking,
     refused::{RefusedCalls, STORED_BYTES_MAX, Stamp},
 };
 
@@ -28,7 +28,7 @@ pub(super) struct RefusedFile {
 /// Reads the file in `folder`; nothing where it is missing or broken.
 pub(super) async fn read(folder: &Path) -> RefusedCalls {
     let path = folder.join(NAME);
-    let bytes = aside(move || read_bounded(&path)).await;
+    let bytes = run_blocking(move || read_bounded(&path)).await;
     RefusedCalls::from_bytes(&bytes.unwrap_or_default())
 }
 
@@ -65,7 +65,7 @@ impl RefusedFile {
             return;
         }
         let Self { path, calls } = self.clone();
-        let written = aside(move || files::replace_private(&path, &calls.to_bytes())).await;
+        let written = run_blocking(move || files::replace_private(&path, &calls.to_bytes())).await;
         if let Err(error) = written {
             tracing::warn!(%error, "the calls that were refused are not stored");
         }

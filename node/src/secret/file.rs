@@ -78,9 +78,6 @@ pub struct NamedSecret {
 pub struct BadName;
 
 /// Checks that a secret can have this name.
-///
-/// # Errors
-/// [`BadName`], which says what can.
 pub fn check_name(name: &str) -> Result<(), BadName> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());

@@ -11,8 +11,8 @@ use farthing_chain::{ChainError, ChannelState, ContractBooks};
 use farthing_ledger::{Ledger, LedgerError};
 use farthing_protocol::{ChannelId, Escrow, Usdc};
 use farthing_shared::{
+    blocking::run_blocking,
     chain_view::{self, NotReady},
-    disk::aside,
 };
 
 use super::{
@@ -150,7 +150,7 @@ fn ids_of(booked: &[Booked]) -> Vec<ChannelId> {
 async fn booked(intake: &ChainIntake) -> Result<(Vec<Booked>, u64), LedgerError> {
     let (chain, ledger) = intake.parts();
     let (escrow, ledger) = (chain.spec().escrow(), ledger.clone());
-    aside(move || booked_in(&ledger, &escrow)).await
+    run_blocking(move || booked_in(&ledger, &escrow)).await
 }
 
 fn booked_in(ledger: &Ledger, escrow: &Escrow) -> Result<(Vec<Booked>, u64), LedgerError> {

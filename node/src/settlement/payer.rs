@@ -26,8 +26,8 @@ use crate::{
     consumer::{
         accounts::Accounts,
         channels::{PayerChannel, PayerChannels},
+        close_promises::{self, CloseWord},
         funding::{Funding, is_unsent},
-        promised::{self, CloseWord},
     },
     status,
 };
@@ -143,7 +143,7 @@ impl Payer {
             None => {}
         }
         let promised = self.promised_until(channel.id);
-        let lasts = |until| promised::lasts(until, clock::now_secs(), self.policy.close_promise_secs);
+        let lasts = |until| close_promises::lasts(until, clock::now_secs(), self.policy.close_promise_secs);
         let is_broken = promised.is_some_and(|until| !lasts(until));
         if !force && !is_broken {
             // An owner that does not answer any more may still keep its word within the term.
@@ -255,7 +255,7 @@ impl Payer {
             {
                 continue;
             }
-            if promised::lasts(word.until_secs, clock::now_secs(), self.policy.close_promise_secs) {
+            if close_promises::lasts(word.until_secs, clock::now_secs(), self.policy.close_promise_secs) {
                 continue;
             }
             let owner = channel.config.payee;

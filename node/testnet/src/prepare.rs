@@ -6,7 +6,7 @@
 //! time, so parts may start in any order, and this one may be ended and started again at any moment.
 
 use std::{
-    fmt,
+    fmt, io,
     path::PathBuf,
     time::{Duration, Instant},
 };
@@ -136,9 +136,11 @@ pub async fn probe(url: &str) -> anyhow::Result<()> {
 /// The cause in words that help whoever reads a health check.
 fn why_no_answer(error: &reqwest::Error) -> String {
     let words = anyhow::Chain::new(error).last().map_or_else(String::new, ToString::to_string);
+    let is_refusal = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
+    let mut causes = anyhow::Chain::new(error).filter_map(|cause| cause.downcast_ref::<io::Error>());
     if error.is_timeout() {
         format!("does not answer within {} s", (ANSWER_WITHIN / 2).as_secs())
-    } else if words.to_lowercase().contains("refused") {
+    } else if causes.any(is_refusal) {
         "refuses the connection: nothing listens there yet".to_owned()
     } else if error.is_connect() {
         format!("cannot be reached ({words}); check host and port")

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use farthing_ledger::{
-    Accepted, Call, CallRow, Ending, Ledger, LedgerError, PayeeChannelFacts, Served, ServedRow,
+    AcceptedCall, Call, CallRow, Ending, Ledger, LedgerError, PayeeChannelFacts, Served, ServedRow,
 };
 use farthing_os::clock;
 use farthing_owner::{
@@ -174,7 +174,7 @@ impl Payee {
             }
         };
         if !request.method.is_safe() {
-            let accepted = Accepted {
+            let accepted = AcceptedCall {
                 payer: self.payer,
                 call_id: request.call_id,
                 service: request.service,

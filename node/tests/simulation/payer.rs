@@ -10,7 +10,7 @@ use bytes::Bytes;
 use farthing_ledger::{Acknowledgement, Ledger, LedgerError, PayerChannelFacts, Promise, Purchase, day_of};
 use farthing_node::consumer::{
     accounts::{Accounts, Attempt, CountedReceipt, Earlier, expected_of, tells_of_all},
-    answer::Expected,
+    answer::ExpectedAnswer,
     channels::{PayerChannels, Reservation},
     spending::{Grant, SpendingCaps},
 };
@@ -18,7 +18,7 @@ use farthing_os::clock;
 use farthing_protocol::{
     CallId, CallReply, CallRequest, ChannelId, RefusalCode, ServiceId, Usdc, Voucher,
     call::{ChargePolicy, Method, Payment},
-    resolution::{Copies, End, Heard, OwnerAnswer, Step},
+    resolution::{Copies, CopyOutcome, End, OwnerAnswer, Step},
 };
 use farthing_wallet::{Signer, Wallet};
 use futures::executor::block_on;
@@ -168,7 +168,7 @@ impl Payer {
             request.payment = Payment::Channel { channel, cumulative, signature, receipted: None };
         }
         let request_hash = request.request_hash(&[]);
-        let expected = Expected {
+        let expected = ExpectedAnswer {
             owner,
             call_id: request.call_id,
             channel: reservation.map_or(ChannelId::NONE, |reservation| reservation.channel),
@@ -219,9 +219,9 @@ impl Payer {
             return;
         }
         let heard = match brought {
-            Brought::Reply(reply) => Heard::of(reply),
-            Brought::Lost => Heard::Lost,
-            Brought::NotSent => Heard::NotSent,
+            Brought::Reply(reply) => CopyOutcome::of(reply),
+            Brought::Lost => CopyOutcome::Lost,
+            Brought::NotSent => CopyOutcome::NotSent,
         };
         match (work.copies.hear(heard, now), brought) {
             (Step::Again, _) => work.next = Next::Send,
@@ -234,9 +234,9 @@ impl Payer {
         self.check();
     }
 
-    fn end_uncharged(&mut self, payee: &Payee, call_id: CallId, heard: Heard, now: Duration) {
+    fn end_uncharged(&mut self, payee: &Payee, call_id: CallId, heard: CopyOutcome, now: Duration) {
         self.release(call_id);
-        if heard == Heard::Refused(RefusalCode::InsufficientVoucher) {
+        if heard == CopyOutcome::Refused(RefusalCode::InsufficientVoucher) {
             assert!(!self.forgotten.is_empty(), "between honest books every voucher is sufficient");
             self.heal(payee, now);
         }
@@ -275,7 +275,7 @@ impl Payer {
         let waits = |work: &&mut Work| !work.is_in_background && matches!(work.next, Next::Send | Next::Ask);
         let Some(work) = self.works.get_mut(&call_id).filter(waits) else { return };
         if !work.copies.are_in_doubt() {
-            return self.end_uncharged(payee, call_id, Heard::NotSent, now);
+            return self.end_uncharged(payee, call_id, CopyOutcome::NotSent, now);
         }
         self.store_promises(usize::MAX);
         let Some(promise) = self.ledger.promise_of(call_id).unwrap() else { return };

@@ -48,9 +48,6 @@ impl<T: Document> Batch<T> {
     }
 
     /// The frame's content.
-    ///
-    /// # Errors
-    /// [`ReconciliationError::Malformed`] when it cannot be compressed.
     pub fn pack(self) -> Result<Vec<u8>, ReconciliationError> {
         compress(&wire::encode(&self.documents))
     }
@@ -65,9 +62,6 @@ pub fn unpack<T: Document>(packed: &[u8]) -> Result<Vec<Signed<T>>, Reconciliati
 }
 
 /// Compresses the content of a frame.
-///
-/// # Errors
-/// [`ReconciliationError::Malformed`] when that fails.
 pub fn compress(content: &[u8]) -> Result<Vec<u8>, ReconciliationError> {
     zstd::bulk::compress(content, LEVEL).map_err(ReconciliationError::malformed)
 }

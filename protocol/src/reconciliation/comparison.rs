@@ -48,9 +48,6 @@ impl Comparison {
 
     /// A comparison of what has come since then, which `items` are, and its first message: it skips all that lies before,
     /// and names them.
-    ///
-    /// # Errors
-    /// [`ReconciliationError::Malformed`] when the message cannot be made.
     pub fn since(since_secs: u64, items: &[(u64, Item)]) -> Result<(Self, Vec<u8>), ReconciliationError> {
         let mut message = vec![VERSION];
         // The end of a range is a time, one more than it is, and the beginning of a name; 0 is the end of all.
@@ -61,9 +58,6 @@ impl Comparison {
     }
 
     /// The first message.
-    ///
-    /// # Errors
-    /// [`ReconciliationError::Malformed`] when it cannot be made.
     pub fn begin(&self) -> Result<Vec<u8>, ReconciliationError> {
         batch::compress(&side(&self.picture)?.initiate()?)
     }

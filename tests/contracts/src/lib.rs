@@ -91,9 +91,6 @@ pub type Called<C> = Result<<C as SolCall>::Return, Reverted>;
 
 impl Chain {
     /// A chain where gas is free and nobody needs a key to send.
-    ///
-    /// # Errors
-    /// When anvil is missing or the deployment fails.
     pub async fn start() -> Result<Self> {
         // The HTTP client refuses to be built without a TLS provider, though loopback needs none.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -109,18 +106,12 @@ impl Chain {
     }
 
     /// Deploys another test token.
-    ///
-    /// # Errors
-    /// When the chain does not answer or the constructor reverts.
     pub async fn deploy_token(&self, name: &str, version: &str) -> Result<Address> {
         let arguments = (name.to_owned(), version.to_owned(), MINTER).abi_encode_params();
         self.deploy([TestUsdc::BYTECODE.as_ref(), &arguments].concat().into()).await
     }
 
     /// Deploys init code in a plain transaction.
-    ///
-    /// # Errors
-    /// When the chain does not answer or the constructor reverts.
     pub async fn deploy(&self, init_code: Bytes) -> Result<Address> {
         let receipt =
             self.transact(TransactionRequest::default().from(MINTER).with_deploy_code(init_code)).await?;
@@ -128,9 +119,6 @@ impl Chain {
     }
 
     /// Sends a call and waits for its receipt.
-    ///
-    /// # Errors
-    /// When it reverts, with the name of the error.
     pub async fn send<C: SolCall>(&self, from: Address, to: Address, call: &C) -> Result<TransactionReceipt> {
         let simulated = self.call(from, to, call).await?;
         simulated.with_context(|| format!("{} was refused", C::SIGNATURE))?;
@@ -138,18 +126,12 @@ impl Chain {
     }
 
     /// What a call would return on top of the latest block, without sending it.
-    ///
-    /// # Errors
-    /// When the chain does not answer. A revert is the inner error.
     pub async fn call<C: SolCall>(&self, from: Address, to: Address, call: &C) -> Result<Called<C>> {
         let params = serde_json::to_value((request(from, to, call.abi_encode().into()), "latest"))?;
         called::<C>(self.rpc.request("eth_call", params).await)
     }
 
     /// Many such calls in one request, answered in order.
-    ///
-    /// # Errors
-    /// See [`Chain::call`].
     pub async fn call_all<C: SolCall>(
         &self,
         from: Address,
@@ -171,17 +153,11 @@ impl Chain {
     }
 
     /// A read that nobody in particular makes.
-    ///
-    /// # Errors
-    /// When it reverts or the chain does not answer.
     pub async fn read<C: SolCall>(&self, to: Address, call: &C) -> Result<C::Return> {
         Ok(self.call(Address::ZERO, to, call).await??)
     }
 
     /// Sends a prepared transaction.
-    ///
-    /// # Errors
-    /// When the chain refuses it or it reverts.
     pub async fn transact(&self, transaction: TransactionRequest) -> Result<TransactionReceipt> {
         let receipt = self.mine(transaction).await?;
         ensure!(receipt.status(), "the transaction {} reverted", receipt.transaction_hash);
@@ -189,9 +165,6 @@ impl Chain {
     }
 
     /// Sends a prepared transaction that may revert. Without a gas limit one that would is refused.
-    ///
-    /// # Errors
-    /// When the chain refuses it.
     pub async fn mine(&self, mut transaction: TransactionRequest) -> Result<TransactionReceipt> {
         transaction.max_fee_per_gas = Some(0);
         transaction.max_priority_fee_per_gas = Some(0);
@@ -199,9 +172,6 @@ impl Chain {
     }
 
     /// Any other request to the chain.
-    ///
-    /// # Errors
-    /// When the chain refuses it.
     pub async fn request<P: Serialize, R: DeserializeOwned>(
         &self,
         method: &'static str,
@@ -214,17 +184,11 @@ impl Chain {
     }
 
     /// Mines a block at the given time, so that calls and reads happen then.
-    ///
-    /// # Errors
-    /// When the time lies before the latest block.
     pub async fn mine_at(&self, time_secs: u64) -> Result<()> {
         self.request("evm_mine", (serde_json::json!({ "timestamp": time_secs }),)).await.map(|_: String| ())
     }
 
     /// The time of the latest block.
-    ///
-    /// # Errors
-    /// When the chain does not answer.
     pub async fn now(&self) -> Result<u64> {
         let block: serde_json::Value = self.request("eth_getBlockByNumber", ("latest", false)).await?;
         let text = block["timestamp"].as_str().ok_or_else(|| anyhow!("a block without a timestamp"))?;

@@ -6,8 +6,8 @@ use anyhow::{Result, ensure};
 use farthing_control::{
     ControlError, endpoint,
     types::{
-        Api, CatalogKind, EditRequest, OperationFile, PriceRequest, Rescan, RescanRequest, ServiceFile,
-        SourceFile, SourceKind, Text, TryRequest,
+        Api, CatalogKind, DescriptionOrigin, EditRequest, OperationFile, PriceRequest, Rescan, RescanRequest,
+        ServiceFile, SourceFile, SourceKind, Text, TryRequest,
     },
 };
 use farthing_protocol::{Usdc, call::Method, limits::LISTINGS_PER_OWNER_MAX};
@@ -115,6 +115,7 @@ async fn the_report_is_kept_and_samples_are_at_hand() -> Result<()> {
     let recorded: Vec<_> =
         shown.samples.iter().filter(|sample| sample.sample.body.contains("TRANSIT")).collect();
     ensure!(!recorded.is_empty(), "an answer of the service itself: {:?}", shown.samples);
+    assert_eq!(shown.origin, DescriptionOrigin::Url);
     Ok(())
 }
 
@@ -244,6 +245,7 @@ async fn what_writes_is_offered_by_name_and_a_later_reading_keeps_what_is_offere
     let mut skipped = shown.report.skipped.list.iter();
     let told = skipped.any(|found| found.place == "DELETE /books/{id}" && found.what.contains("--writes"));
     ensure!(told, "{:?}", shown.report);
+    assert_eq!(shown.origin, DescriptionOrigin::File);
 
     let newer = described_by(SourceKind::Openapi, &crate::rest::LIBRARY.replace("/search:", "/find:"));
     let request = RescanRequest { source: newer.source.clone(), apply: true };

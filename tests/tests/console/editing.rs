@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use farthing_control::{
     endpoint,
-    types::{AlertKind, ApiShown, Charge},
+    types::{AlertKind, ApiShown, Charge, DescriptionOrigin},
 };
 use farthing_testnet::NodeProcess;
 use farthing_tests::{
@@ -76,6 +76,7 @@ async fn texts_and_server_of_a_service_are_changed_and_its_secrets_are_not_shown
     ensure!(now.summary == "In one line, newly" && now.description == "# Newly\n\nTold.", "{now:?}");
     ensure!(now.category == "weather" && now.tags == ["one", "two"] && now.charge == Charge::Answered);
     ensure!(now.secrets == ["X-Key"] && offers(&now).len() == api.operations.len(), "{now:?}");
+    assert_eq!(now.origin, DescriptionOrigin::ByHand);
     ensure!(!browser.get(&edit).await?.body.contains("very-secret-value"));
 
     // A page that was opened before somebody else's change does not undo it.

@@ -43,7 +43,6 @@ impl Sandbox {
         Ok(Self { browser, address })
     }
 
-    /// The form of an operation, as the page has it.
     pub async fn form(&mut self, operation: &str) -> Result<Page> {
         let operation = operation.replace(' ', "%20").replace('{', "%7B").replace('}', "%7D");
         let page = self.browser.get(&format!("{}?operation={operation}", self.address)).await?;

@@ -32,11 +32,15 @@ fn the_wall_clock_is_read_in_one_place() {
 }
 
 /// The only file of what decides that gives work to a thread which may wait.
-const ASIDE: &str = "node/shared/src/disk.rs";
+const BLOCKING: &str = "node/shared/src/blocking.rs";
 
 #[test]
 fn work_beside_the_tasks_is_started_in_one_place() {
     let files = DECIDING.iter().flat_map(|folder| source_files(&repository().join(folder)));
     let starting = files.filter(|file| file.has_text("spawn_blocking")).map(|file| file.path);
-    assert_eq!(starting.collect::<Vec<_>>(), [ASIDE], "start it by farthing_shared::disk::start_aside");
+    assert_eq!(
+        starting.collect::<Vec<_>>(),
+        [BLOCKING],
+        "start it by farthing_shared::blocking::start_blocking"
+    );
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use farthing_bridge::{
     description::{ApiDescription, NamedSchema, Object, Property, Schema, SchemaId, Shape},
-    walk::{SchemaPath, Then, walk, walk_answers, walk_below},
+    walk::{SchemaPath, WalkStep, walk, walk_answers, walk_below},
 };
 
 /// Makes the answers of operations that stand for a GraphQL field refer to one named object for each title.
@@ -54,7 +54,7 @@ fn titles(description: &mut ApiDescription) -> BTreeMap<usize, String> {
                 title.clone_from(&schema.title);
             }
         }
-        Then::Descend
+        WalkStep::Descend
     };
     for operation in description.operations.iter_mut().filter(|operation| operation.root.is_some()) {
         walk_answers(operation, &mut |schema, _| note(schema, &mut waiting));
@@ -94,27 +94,27 @@ impl Merge {
         at
     }
 
-    fn visit(&mut self, schema: &mut Schema, named: usize) -> Then {
+    fn visit(&mut self, schema: &mut Schema, named: usize) -> WalkStep {
         if let Shape::Ref(id) = schema.shape {
             let of = usize::try_from(id.0).ok().and_then(|index| self.aliases.get(&index));
             schema.shape = of.map_or(Shape::Ref(id), |of| reference(*of));
-            return Then::Skip;
+            return WalkStep::Skip;
         }
         if schema.title.is_empty() || !is_mergeable(schema) {
-            return Then::Descend;
+            return WalkStep::Descend;
         }
         // What is inside comes first, so that equal members are equal.
         walk_below(schema, SchemaPath { hint: "", depth: 0 }, &mut |schema, _| self.visit(schema, named));
         let at = self.named(&schema.title.clone(), named);
         let Shape::Object(object) = std::mem::replace(&mut schema.shape, reference(at)) else {
-            return Then::Skip;
+            return WalkStep::Skip;
         };
         if let Some(NamedSchema { schema: Schema { shape: Shape::Object(whole), .. }, .. }) =
             self.objects.get_mut(at - named)
         {
             add(whole, object);
         }
-        Then::Skip
+        WalkStep::Skip
     }
 }
 

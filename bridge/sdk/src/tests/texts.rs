@@ -2,7 +2,7 @@
 
 use farthing_bridge::{
     description::ApiDescription,
-    walk::{Then, walk_operations},
+    walk::{WalkStep, walk_operations},
 };
 
 /// The description with every text for people replaced.
@@ -24,7 +24,7 @@ pub fn replaced(mut description: ApiDescription, text: &str) -> ApiDescription {
     }
     walk_operations(&mut description, &mut |schema, _| {
         text.clone_into(&mut schema.description);
-        Then::Descend
+        WalkStep::Descend
     });
     for named in &mut description.schemas {
         text.clone_into(&mut named.schema.description);

@@ -86,7 +86,6 @@ impl Outputs<'_, '_, '_> {
         Schema { title, ..Schema::of(Shape::OneOf(OneOf { variants, discriminator })) }
     }
 
-    /// An object that is one of `types`.
     fn object(&mut self, selection: &Selection, fragment: Option<&Selection>, types: &[TypeId]) -> Schema {
         let mut properties = Vec::new();
         if selection.typename {

@@ -225,7 +225,6 @@ fn fitting(shape: &Shape, value: &Value) -> Option<Value> {
     }
 }
 
-/// The shape that all values have.
 fn shape_of_values(values: &[Value]) -> Shape {
     let all = |test: fn(&Value) -> bool| !values.is_empty() && values.iter().all(test);
     if all(Value::is_string) {

@@ -20,14 +20,14 @@ use crate::{
 
 /// A document as a value.
 #[derive(Debug)]
-pub(super) struct Parsed {
+pub(super) struct ParsedDocument {
     pub value: Value,
     /// JSON pointers of keys that were given more than once; the first of them.
     pub duplicates: Vec<String>,
 }
 
 /// Reads JSON or YAML. `format` is what an error says it was taken for.
-pub(super) fn parse(format: &'static str, text: &str) -> Result<Parsed, ReadError> {
+pub(super) fn parse(format: &'static str, text: &str) -> Result<ParsedDocument, ReadError> {
     if is_json(text) { json(format, text) } else { yaml(format, text) }
 }
 
@@ -59,7 +59,7 @@ fn is_json(text: &str) -> bool {
         || text.strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with(['"', '}']))
 }
 
-fn json(format: &'static str, text: &str) -> Result<Parsed, ReadError> {
+fn json(format: &'static str, text: &str) -> Result<ParsedDocument, ReadError> {
     let tally = Tally::default();
     let mut source = serde_json::Deserializer::from_str(text);
     let value = tally.root(VersionText::AsItIs).deserialize(&mut source).and_then(|value| {
@@ -71,10 +71,10 @@ fn json(format: &'static str, text: &str) -> Result<Parsed, ReadError> {
         let what = text.split(" at line ").next().unwrap_or_default();
         ReadError::at(format, (error.line() as u64, error.column() as u64), format!("not valid JSON: {what}"))
     })?;
-    Ok(Parsed { value, duplicates: tally.duplicates.into_inner() })
+    Ok(ParsedDocument { value, duplicates: tally.duplicates.into_inner() })
 }
 
-fn yaml(format: &'static str, text: &str) -> Result<Parsed, ReadError> {
+fn yaml(format: &'static str, text: &str) -> Result<ParsedDocument, ReadError> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             flow_nesting_limit: DOCUMENT_DEPTH_MAX,
@@ -109,7 +109,7 @@ fn yaml(format: &'static str, text: &str) -> Result<Parsed, ReadError> {
             None => ReadError::new(format, what),
         }
     })?;
-    Ok(Parsed { value, duplicates: tally.duplicates.into_inner() })
+    Ok(ParsedDocument { value, duplicates: tally.duplicates.into_inner() })
 }
 
 /// The YAML reader's advice is for programmers, and its limits are ours.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     description::{ApiDescription, Schema, SchemaId, Shape},
-    walk::{SchemaPath, Then, walk, walk_answers},
+    walk::{SchemaPath, WalkStep, walk, walk_answers},
 };
 
 /// The description as others are shown it: with relaxed answers, and without the GraphQL schema, which is most of such a
@@ -37,7 +37,7 @@ fn answers(description: &mut ApiDescription) {
         {
             waiting.push(id);
         }
-        Then::Descend
+        WalkStep::Descend
     };
     for operation in description.operations.iter_mut().filter(|operation| operation.root.is_some()) {
         walk_answers(operation, &mut |schema, _| visit(schema, &mut waiting));

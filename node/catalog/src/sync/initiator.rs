@@ -10,7 +10,7 @@ use farthing_protocol::{
 };
 
 use super::{
-    RECENT_SECS, SESSION_MESSAGES_MAX, SESSION_SECS_MAX, Side, SyncError, name_of, wanted::FetchList,
+    RECENT_SECS, SESSION_MESSAGES_MAX, SESSION_SECS_MAX, Side, SyncError, fetch_list::FetchList, name_of,
 };
 use crate::{
     catalog::Catalog,

@@ -3,7 +3,7 @@
 use farthing_protocol::{reconciliation::Answers, shards::Shards, sync::SyncMessage};
 
 use super::{
-    SESSION_MESSAGES_MAX, SESSION_SECS_MAX, Side, SyncError, check_names, name_of, wanted::FetchList,
+    SESSION_MESSAGES_MAX, SESSION_SECS_MAX, Side, SyncError, check_names, fetch_list::FetchList, name_of,
 };
 use crate::{
     budget::Work,

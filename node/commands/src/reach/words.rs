@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use farthing_network::{AddressCheck, AddressSource, Gateway, ReachState, Reachability, Transport};
 
-use super::{kept, relayed};
+use super::{keepers, relayed};
 
 /// A report that is put into words.
 pub(crate) struct Words<'a>(pub(crate) &'a Reachability);
@@ -60,7 +60,7 @@ impl Words<'_> {
 
     /// Says which relays lead here, and how few know where here is.
     fn means(&self) -> String {
-        format!("{}{}", relayed::sentence(&self.relays), kept::sentence(self))
+        format!("{}{}", relayed::sentence(&self.relays), keepers::sentence(self))
     }
 
     fn untested(&self) -> &'static str {
@@ -148,7 +148,7 @@ impl Words<'_> {
 
     /// Says the same, and whether others keep the record that names those addresses.
     pub(crate) fn in_short(&self) -> String {
-        format!("{}{}", self.standing(), kept::phrase(self))
+        format!("{}{}", self.standing(), keepers::phrase(self))
     }
 
     fn advice(&self, transport: Transport, port: u16) -> String {

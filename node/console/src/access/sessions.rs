@@ -80,14 +80,14 @@ impl Key {
 
 /// The result of a log-in: the token becomes the cookie, the keys go to the console's own origin.
 #[derive(Debug)]
-pub struct Begun {
+pub struct NewSession {
     pub token: Token,
     pub key: Key,
     /// For who was not known yet.
     pub device: Option<DeviceKey>,
 }
 
-impl Begun {
+impl NewSession {
     /// A new pair.
     ///
     /// # Errors
@@ -118,17 +118,17 @@ pub struct Reauthenticated(());
 
 /// Proof that the password came with this very request.
 #[derive(Debug, Clone, Copy)]
-pub struct Confirmed(());
+pub struct PasswordProof(());
 
-impl Confirmed {
+impl PasswordProof {
     /// For [`super::Access`] alone, which has just compared the password.
     pub(super) const fn new() -> Self {
         Self(())
     }
 }
 
-impl From<Confirmed> for Reauthenticated {
-    fn from(_: Confirmed) -> Self {
+impl From<PasswordProof> for Reauthenticated {
+    fn from(_: PasswordProof) -> Self {
         Self(())
     }
 }
@@ -188,7 +188,7 @@ pub struct Sessions(Vec<SessionEntry>);
 
 impl Sessions {
     /// Begins a session; the password was just entered.
-    pub fn begin(&mut self, begun: &Begun, device: Option<DeviceId>, now_secs: u64) {
+    pub fn begin(&mut self, begun: &NewSession, device: Option<DeviceId>, now_secs: u64) {
         self.expire(now_secs);
         if self.0.len() >= SESSIONS_MAX
             && let Some(oldest) = (0..self.0.len()).min_by_key(|&index| self.0[index].seen_secs)
@@ -266,8 +266,8 @@ mod tests {
         (sessions, begun.token)
     }
 
-    fn begun_with_key(now_secs: u64) -> (Sessions, Begun) {
-        let (mut sessions, begun) = (Sessions::default(), Begun::generate().unwrap());
+    fn begun_with_key(now_secs: u64) -> (Sessions, NewSession) {
+        let (mut sessions, begun) = (Sessions::default(), NewSession::generate().unwrap());
         sessions.begin(&begun, None, now_secs);
         (sessions, begun)
     }
@@ -303,10 +303,10 @@ mod tests {
     #[test]
     fn the_session_unused_for_longest_makes_room() {
         let (mut sessions, first) = begun(0);
-        let others: Vec<Begun> = (1..SESSIONS_MAX).map(|_| Begun::generate().unwrap()).collect();
+        let others: Vec<NewSession> = (1..SESSIONS_MAX).map(|_| NewSession::generate().unwrap()).collect();
         others.iter().for_each(|begun| sessions.begin(begun, None, 1));
         assert!(sessions.find(&first, 2).is_some(), "there is room for it");
-        sessions.begin(&Begun::generate().unwrap(), None, 3);
+        sessions.begin(&NewSession::generate().unwrap(), None, 3);
         assert_eq!(sessions.0.len(), SESSIONS_MAX);
         assert!(sessions.find(&others[0].token, 3).is_none());
         assert!(sessions.find(&first, 3).is_some());
@@ -348,7 +348,7 @@ mod tests {
     #[test]
     fn a_key_belongs_to_one_session_and_nothing_else_leads_to_it() {
         let (mut sessions, first) = begun_with_key(0);
-        let other = Begun::generate().unwrap();
+        let other = NewSession::generate().unwrap();
         sessions.begin(&other, None, 0);
         let (one, two) = (sessions.find(&first.token, 0).unwrap(), sessions.find(&other.token, 0).unwrap());
         assert!(one.has_key(first.key.expose()) && two.has_key(other.key.expose()));

@@ -157,8 +157,9 @@ async fn a_new_password_and_logging_out_others_forget_the_other_browsers() {
     let log_in = || access.log_in(password("four random words"), None, HERE);
     let (one, other) = (log_in().await.unwrap(), log_in().await.unwrap());
     access.log_out_others(&access.session(&one.token).unwrap()).await;
-    let find =
-        |begun: &Begun| access.0.state.lock().stored.devices.find(begun.device.as_ref().unwrap().expose());
+    let find = |begun: &NewSession| {
+        access.0.state.lock().stored.devices.find(begun.device.as_ref().unwrap().expose())
+    };
     assert!(find(&one).is_some() && find(&other).is_none());
 }
 

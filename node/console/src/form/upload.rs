@@ -86,11 +86,11 @@ impl Gate {
 #[derive(Debug)]
 pub(crate) struct Upload {
     pub(crate) visit: Visit,
-    fields: HashMap<String, Typed>,
+    fields: HashMap<String, UploadField>,
 }
 
 #[derive(Debug)]
-struct Typed {
+struct UploadField {
     text: String,
     /// Of a file, as the browser says; a person's text.
     file_name: String,
@@ -140,7 +140,7 @@ impl FromRequest<ConsoleState> for Upload {
             if fields.len() >= FIELDS_MAX {
                 return Err(Failure::unreadable(format!("The form has more than {FIELDS_MAX} fields.")));
             }
-            fields.insert(name, Typed { text, file_name });
+            fields.insert(name, UploadField { text, file_name });
         }
         gate.passed()?;
         Ok(Self { visit, fields })

@@ -28,7 +28,6 @@ pub(crate) struct JsonTree {
     pub(crate) left_out: usize,
 }
 
-/// The tree of a document.
 pub(crate) fn of(document: &Value) -> JsonTree {
     let mut tree = TreeWriter { html: String::new(), left_out: 0 };
     match document {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::{
     failure::Page,
     frame::{Frame, Section, Visit},
-    held::HeldForm,
+    held_forms::HeldForm,
     page::Rendered,
     show,
 };

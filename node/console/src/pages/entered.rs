@@ -5,11 +5,11 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
 };
 
-use crate::{access::Begun, door::SharedName, guard::cookie_of};
+use crate::{access::NewSession, door::SharedName, guard::cookie_of};
 
 /// Leads on to `next`, and hands the keys over behind the `#`, which browsers send to no server. At the name that all
 /// programs share, none for changes is handed over: there the password does.
-pub(super) fn entered(begun: &Begun, next: &str, shared: Option<Extension<SharedName>>) -> Response {
+pub(super) fn entered(begun: &NewSession, next: &str, shared: Option<Extension<SharedName>>) -> Response {
     let next = next.split('#').next().unwrap_or_default();
     let is_shared = shared.is_some_and(|Extension(SharedName(shared))| shared);
     let key = (!is_shared).then(|| format!("key={}", begun.key.expose()));

@@ -80,7 +80,7 @@ pub(super) async fn stream(
 
 /// The state of the node at a look.
 #[derive(Debug, PartialEq, Eq)]
-struct Seen {
+struct NodeLook {
     digest: Option<[u8; 32]>,
     services: Option<(usize, usize)>,
 }
@@ -92,7 +92,7 @@ struct Look {
     at: Instant,
     /// The same for the services.
     counted_at: Instant,
-    seen: Seen,
+    seen: NodeLook,
 }
 
 /// The greatest ages of what a page makes do with.
@@ -141,7 +141,7 @@ impl Looks {
             Some(counted) => counted,
             None => (at, services(node).await),
         };
-        let seen = Seen { digest: digest(node).await, services };
+        let seen = NodeLook { digest: digest(node).await, services };
         let is_same = last.as_ref().is_some_and(|last| last.seen == seen && last.at.elapsed() < LOOK_LASTS);
         if !is_same {
             self.changes.fetch_add(1, Ordering::Release);

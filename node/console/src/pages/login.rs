@@ -12,13 +12,13 @@ use serde::Deserialize;
 
 use crate::{
     ConsoleState,
-    access::{Asker, Begun, Refused},
+    access::{Asker, NewSession, Refused},
     address_or_here,
     door::{Again, SharedName},
     failure::{Failure, Page},
     form::{GuestForm, HarmlessForm, NoFields},
     guard::{COOKIE, cookie, session_of},
-    held::HeldForm,
+    held_forms::HeldForm,
     page::{Rendered, next_or_home},
     password_first::not_taken,
     theme::{THEME_COOKIE, Theme},
@@ -122,7 +122,7 @@ pub(super) async fn log_in(
 }
 
 /// Keeps a form that came with the log-in for its session, and returns the page that offers to send it.
-fn draft_of(panel: &ConsoleState, begun: &Begun, held: &str) -> Option<String> {
+fn draft_of(panel: &ConsoleState, begun: &NewSession, held: &str) -> Option<String> {
     let form = HeldForm::read(held)?;
     let name = panel.held().0.put(begun.token.id(), held.len(), form).ok()?;
     Some(draft::address(&name))

@@ -13,7 +13,7 @@ use axum::{
 use farthing_control::{
     ControlError, Local,
     endpoint::{self, Endpoint, Target},
-    types::{InspectRequest, Inspection, SourceFile, SourceKind},
+    types::{InspectRequest, Inspection, Problem, SourceFile, SourceKind},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -25,6 +25,7 @@ use crate::{
         upload::{Upload, document},
     },
     frame::{Frame, Section, Visit},
+    markup::ProblemText,
     page::answer,
     show, texts,
 };
@@ -36,7 +37,7 @@ pub(super) mod review;
 
 pub(crate) use draft::Drafts;
 pub(super) use draft::price;
-use draft::{Added, Choices, Draft};
+use draft::{Choices, Draft, UpstreamSecret};
 
 /// A pasted text that is shown again after a mistake; a longer one is still in the browser, one step back.
 const TEXT_SHOWN_BYTES_MAX: usize = 8 * 1024;
@@ -46,7 +47,7 @@ const TEXT_SHOWN_BYTES_MAX: usize = 8 * 1024;
 struct RegisterTemplate {
     frame: Frame,
     fields: RegisterFields,
-    problem: Option<String>,
+    problem: Option<ProblemText>,
     unfinished: Vec<(String, String)>,
 }
 
@@ -83,7 +84,7 @@ pub(super) async fn show(visit: Visit) -> Page {
     page(&visit, RegisterFields::default(), None).await
 }
 
-async fn page(visit: &Visit, fields: RegisterFields, problem: Option<String>) -> Page {
+async fn page(visit: &Visit, fields: RegisterFields, problem: Option<ProblemText>) -> Page {
     let frame = visit.frame(Section::Apis).await?;
     let unfinished = visit.panel.drafts().unfinished(visit.session.id());
     let page = RegisterTemplate { frame, fields, problem, unfinished };
@@ -99,10 +100,10 @@ pub(super) async fn begin(mut upload: Upload) -> Page {
     let mut fields =
         RegisterFields { text: String::new(), url: typed("url"), header_name: typed("header_name") };
     let visit = upload.visit;
-    let mut header = Added::default();
+    let mut header = UpstreamSecret::default();
     header.set(&fields.header_name, &header_value);
     let outcome = match source(file, &file_name, &text, &fields.url) {
-        Err(problem) => Err(problem),
+        Err(problem) => Err(ProblemText::new(problem)),
         Ok(source) => inspect(&visit.panel, &source, &header).await?.map(|inspection| (source, inspection)),
     };
     match outcome {
@@ -148,40 +149,41 @@ fn source(file: String, file_name: &str, text: &str, url: &str) -> Result<Source
 async fn inspect(
     panel: &ConsoleState,
     source: &SourceFile,
-    header: &Added,
-) -> Result<Result<Inspection, String>, Failure> {
+    header: &UpstreamSecret,
+) -> Result<Result<Inspection, ProblemText>, Failure> {
     if !header.name.is_empty() && header.value.is_none() {
-        return Ok(Err("The secret header has a name but no value. Enter both, or neither.".to_owned()));
+        let problem = "The secret header has a name but no value. Enter both, or neither.";
+        return Ok(Err(ProblemText::new(problem)));
     }
     let value = header.value.as_ref().map(|value| (header.name.clone(), value.expose().to_owned()));
     let upstream_headers: BTreeMap<String, String> = value.into_iter().collect();
     let request = InspectRequest { source: source.clone(), upstream_headers };
-    mendable(panel.node().tell(endpoint::InspectApi, &request).await)
+    explained(panel.node().tell(endpoint::InspectApi, &request).await)
 }
 
 /// Parts what the owner can mend from what is wrong with the node.
-pub(super) fn mendable<T>(outcome: Result<T, ControlError>) -> Result<Result<T, String>, Failure> {
+pub(super) fn explained<T>(outcome: Result<T, ControlError>) -> Result<Result<T, ProblemText>, Failure> {
     match outcome {
         Ok(value) => Ok(Ok(value)),
         Err(ControlError::Refused(problem)) if matches!(problem.status, 400..=499 | 502) => {
-            Ok(Err(with_step(&problem.detail, problem.next.as_deref().unwrap_or_default())))
+            Ok(Err(problem_text(&problem)))
         }
         Err(error) => Err(error.into()),
     }
 }
 
-/// The words before a next step that the pages say themselves.
-const UNDONE: [&str; 2] = ["Nothing was published.", "Nothing was changed."];
+/// The same, with the mistake and the next step in one text.
+pub(super) fn mendable<T>(outcome: Result<T, ControlError>) -> Result<Result<T, String>, Failure> {
+    Ok(explained(outcome)?.map_err(|problem| problem.to_string()))
+}
 
-/// The mistake and the step to take next: in the same line, or below a list, which pages fold.
-fn with_step(detail: &str, next: &str) -> String {
-    let detail = texts::sentence(&show::visible_lines(detail));
-    let next = UNDONE.iter().find_map(|undone| next.strip_prefix(*undone)).unwrap_or(next).trim();
-    if next.is_empty() {
-        return detail;
+/// The mistake and the step to take next. Pages say themselves what was left undone.
+fn problem_text(problem: &Problem) -> ProblemText {
+    let text = ProblemText::new(texts::sentence(&show::visible_lines(&problem.detail)));
+    match problem.next.as_deref().map(show::visible).filter(|next| !next.is_empty()) {
+        Some(next) => text.with_next(texts::sentence(&next)),
+        None => text,
     }
-    let between = if detail.contains('\n') { "\n\n" } else { " " };
-    format!("{detail}{between}{}", texts::sentence(&show::visible(next)))
 }
 
 /// Tells the node what a form asks for, where that could be read; the inner error is the owner's to mend.
@@ -236,17 +238,19 @@ pub(super) async fn discard(
 
 #[cfg(test)]
 mod tests {
+    use http::StatusCode;
+
     use super::*;
 
     #[test]
-    fn the_next_step_stands_behind_one_line_and_below_a_list() {
-        let both = "No connection. Check the address.";
-        assert_eq!(with_step("no connection", "check the address"), both);
-        assert_eq!(with_step("no connection", "Nothing was changed. Check the address."), both);
-        assert_eq!(with_step("tried:\n  /a", "check the address"), "Tried:\n  /a.\n\nCheck the address.");
-        for nothing in ["", "Nothing was published."] {
-            assert_eq!(with_step("no connection", nothing), "No connection.");
-        }
+    fn a_mistake_tells_the_next_step_and_leaves_to_the_page_what_was_left_undone() {
+        let told = |next: &str| {
+            let mut problem = Problem::of_status(StatusCode::BAD_REQUEST, "no connection", next);
+            problem.undone = Some("Nothing was changed.".to_owned());
+            problem_text(&problem).to_string()
+        };
+        assert_eq!(told("check the address"), "No connection. Check the address.");
+        assert_eq!(told(""), "No connection.");
     }
 
     #[test]

@@ -59,7 +59,7 @@ mod view;
 
 pub(super) use code::{Code, CodeTabs};
 use files::FileBody;
-use filled::{CallBody, Filled, read_operation};
+use filled::{CallBody, FilledForm, read_operation};
 pub(super) use preview::show as preview;
 use saving::{OpenedRequest, SAVE, SAVED_NAME, SaveField};
 pub(super) use sent::FILES_FORM_BYTES_MAX;
@@ -108,10 +108,10 @@ pub(super) async fn show(
     let looked_at = operation.map_or(looked_at, |operation| LookedAt::operation(operation));
     let chosen = form(node, &service, &looked_at).await?;
     let filled = match (&found, &saved, &chosen) {
-        (Some(found), ..) => Filled::sent(&found.exchange.fields),
-        (None, Some(saved), _) => Filled::saved(&saved.fields),
-        (None, None, Some((_, form))) => Filled::start(&form.form),
-        (None, None, None) => Filled::default(),
+        (Some(found), ..) => FilledForm::sent(&found.exchange.fields),
+        (None, Some(saved), _) => FilledForm::saved(&saved.fields),
+        (None, None, Some((_, form))) => FilledForm::start(&form.form),
+        (None, None, None) => FilledForm::default(),
     };
     let language = found.as_ref().map_or(asked.language, |found| language_of(&found.exchange.fields));
     let state = SandboxState {
@@ -142,7 +142,7 @@ pub(super) async fn act(
     let service = panel.node().ask(endpoint::CatalogService.of(id)).await?;
     let chosen = form(panel.node(), &service, &looked_at).await?;
     let (place, form) = chosen.ok_or_else(Failure::not_found)?;
-    let filled = Filled::sent(&fields).with(files);
+    let filled = FilledForm::sent(&fields).with(files);
     if act == SAVE {
         let problem = match saving::save(&visit, id, &form, &name, filled.to_save()).await? {
             Ok(saved) => return Ok(saved),
@@ -335,7 +335,7 @@ pub(super) async fn code_of_example(
     gateway: &str,
     language: &str,
 ) -> CodeTabs {
-    let filled = Filled::start(&form.form);
+    let filled = FilledForm::start(&form.form);
     let snippets = snippets(node, service, form, &filled).await;
     CodeTabs::new(form, &filled, (gateway, &service.hit.id.to_string()), snippets, language)
 }
@@ -365,7 +365,12 @@ async fn render(visit: &Visit, mut parts: SandboxParts, kept: Vec<StoredExchange
 
 /// The call as it is typed, with the service's client; nothing while it cannot be read, and for large services, whose
 /// names take too long for a page that follows every key.
-async fn snippets(node: &Local, service: &CatalogService, form: &CallForm, filled: &Filled) -> Vec<Snippet> {
+async fn snippets(
+    node: &Local,
+    service: &CatalogService,
+    form: &CallForm,
+    filled: &FilledForm,
+) -> Vec<Snippet> {
     let Ok(call) = filled.call(&form.form) else { return Vec::new() };
     let body = call.body.as_ref().map(snippet_body);
     let bytes = body.as_ref().map_or(0, bytes_shown);

@@ -88,6 +88,9 @@ pub struct Problem {
     pub status: u16,
     #[serde(default)]
     pub detail: String,
+    /// A sentence about what was left undone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undone: Option<String>,
     /// The step to take next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
@@ -110,6 +113,15 @@ impl Problem {
         self.name() == name.name()
     }
 
+    /// Returns what was left undone and the step to take next, if either is known.
+    pub fn advice(&self) -> Option<String> {
+        let next = self.next.as_ref().filter(|next| !next.is_empty());
+        match (&self.undone, next) {
+            (Some(undone), Some(next)) => Some(format!("{undone} {next}")),
+            (undone, next) => undone.as_ref().or(next).cloned(),
+        }
+    }
+
     /// A problem without a type of its own. No `next` when that is empty.
     pub fn of_status(status: StatusCode, detail: impl Into<String>, next: &str) -> Self {
         Self {
@@ -117,6 +129,7 @@ impl Problem {
             title: status.canonical_reason().unwrap_or_default().to_owned(),
             status: status.as_u16(),
             detail: detail.into(),
+            undone: None,
             next: Some(next.to_owned()).filter(|next| !next.is_empty()),
             charged: None,
             call_id: None,

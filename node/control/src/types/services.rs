@@ -153,6 +153,19 @@ pub struct OperationName {
     pub path: String,
 }
 
+/// The place from which a service can be described anew.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DescriptionOrigin {
+    /// Nowhere: its owner wrote the operations by hand.
+    #[default]
+    ByHand,
+    /// A file or a text, which its owner gives once more.
+    File,
+    /// An address, which the node reads again.
+    Url,
+}
+
 /// One service with everything an owner wants to see of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ApiShown {
@@ -167,6 +180,8 @@ pub struct ApiShown {
     pub description: String,
     /// URL or file that the description came from; empty when the operations were written by hand.
     pub source: String,
+    #[serde(default)]
+    pub origin: DescriptionOrigin,
     /// Names of what this node adds to every upstream request.
     pub secrets: Vec<String>,
     /// The report on the description from its registration.

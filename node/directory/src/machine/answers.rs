@@ -5,7 +5,7 @@ use crate::{
     AskId, Contact, Failure, Key, Now, Output,
     job::Work,
     message::JobId,
-    question::{Answered, Question},
+    question::{AnsweringPeer, Question},
     records::{RecordRefusal, Untrue, VerifiedRecord, Verifier},
     wire::{Filed, Response},
 };
@@ -39,7 +39,7 @@ impl<V: Verifier> Directory<V> {
         now: Now,
         job: JobId,
         question: &Question,
-        answered: &Answered,
+        answered: &AnsweringPeer,
         record: Option<VerifiedRecord<V::Document>>,
         closer: Vec<Contact>,
     ) {
@@ -63,7 +63,7 @@ impl<V: Verifier> Directory<V> {
         }
     }
 
-    fn admit(&mut self, now: Now, answered: Answered) {
+    fn admit(&mut self, now: Now, answered: AnsweringPeer) {
         let was_alone = self.table.len() == 0;
         self.table.admit(answered);
         if was_alone && self.table.len() > 0 {

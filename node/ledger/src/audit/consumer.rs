@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, HashMap};
 use farthing_protocol::{CallId, ChannelId, Domain, Usdc};
 use redb::{ReadTransaction, ReadableTable, ReadableTableMetadata};
 
-use super::{Adjusted, Audit, figures::Recount};
+use super::{AdjustmentSums, Audit, figures::Recount};
 use crate::{
     allowed::{self, Allowed},
     error::Result,
     rows::{
         Side,
-        figures::Ended,
+        figures::EndedCall,
         payer::{self, StoredEnd, StoredPromise, StoredPurchase},
     },
     tables::{self, DAY_TOTALS, PAYER_CHANNELS, PROMISES, PURCHASES, PURCHASES_BY_TIME},
@@ -23,7 +23,7 @@ type ByDay = BTreeMap<(u32, String), u64>;
 pub(super) fn purchases(
     tx: &ReadTransaction,
     audit: &mut Audit,
-    adjusted: &Adjusted,
+    adjusted: &AdjustmentSums,
     recount: &mut Recount,
     domain: Option<&Domain>,
 ) -> Result<HashMap<ChannelId, Usdc>> {
@@ -40,7 +40,7 @@ pub(super) fn purchases(
         audit.require(indexed, "index", || {
             (format!("call {call_id}"), "missing from the purchases by time".into())
         });
-        recount.add(&Ended::bought(&purchase));
+        recount.add(&EndedCall::bought(&purchase));
         let charged = purchase.end.charged();
         if charged.is_zero() {
             continue;
@@ -156,7 +156,7 @@ pub(super) fn channels(
     audit: &mut Audit,
     bought: &HashMap<ChannelId, Usdc>,
     promised: &HashMap<ChannelId, Usdc>,
-    adjusted: &Adjusted,
+    adjusted: &AdjustmentSums,
 ) -> Result<()> {
     let table = tx.open_table(PAYER_CHANNELS)?;
     for entry in table.iter()? {

@@ -8,7 +8,7 @@ use super::Audit;
 use crate::{
     error::Result,
     figures::{self, DAYS_KEPT, FIGURES_DAY},
-    rows::{Side, figures::Ended, payer::day_of},
+    rows::{Side, figures::EndedCall, payer::day_of},
     tables::{DAY_FIGURES, META},
 };
 
@@ -20,7 +20,7 @@ type Sums = HashMap<(u32, Side), (u64, u64)>;
 pub(super) struct Recount(Sums);
 
 impl Recount {
-    pub(super) fn add(&mut self, ended: &Ended) {
+    pub(super) fn add(&mut self, ended: &EndedCall) {
         let calls = u64::from(ended.is_answered());
         add(&mut self.0, (day_of(ended.time_secs), ended.subject.side), (calls, ended.charged.micros()));
     }

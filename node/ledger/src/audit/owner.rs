@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use farthing_protocol::{ChannelId, Domain, Usdc, Voucher};
 use redb::{ReadTransaction, ReadableTable, ReadableTableMetadata};
 
-use super::{Adjusted, Audit, call_name, figures::Recount};
+use super::{AdjustmentSums, Audit, call_name, figures::Recount};
 use crate::{
     error::Result,
     rows::{
         Side,
-        figures::Ended,
+        figures::EndedCall,
         payee::{self, StoredCall, StoredState},
     },
     settlement::{self, SettlementState},
@@ -34,7 +34,7 @@ pub(super) fn calls(tx: &ReadTransaction, audit: &mut Audit, recount: &mut Recou
         audit.calls += 1;
         let indexed = by_time.get(&payee::time_key(call.time_secs, key))?.is_some();
         audit.require(indexed, "index", || (subject(), "missing from the calls by time".into()));
-        if let Some(ended) = Ended::served(&call) {
+        if let Some(ended) = EndedCall::served(&call) {
             recount.add(&ended);
         }
         let StoredState::Done(done) = &call.state else { continue };
@@ -84,7 +84,7 @@ pub(super) fn channels(
     tx: &ReadTransaction,
     audit: &mut Audit,
     mut charges: Charges,
-    adjusted: &Adjusted,
+    adjusted: &AdjustmentSums,
     domain: Option<&Domain>,
 ) -> Result<()> {
     let mut losses = settlement::losses(&tx.open_table(SETTLEMENTS)?)?;

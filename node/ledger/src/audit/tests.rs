@@ -14,7 +14,7 @@ use crate::{
     Acknowledgement, Call, Cause, DayLimits, PayeeChannelFacts, PayerChannelFacts, Promise, Served,
     Settlement, SettlementRow, Timing,
     rows::{
-        figures::Ended,
+        figures::EndedCall,
         payee::{self, StoredCall, StoredState},
         payer::{self, StoredEnd, StoredPurchase},
     },
@@ -430,7 +430,7 @@ async fn figures_count_every_call_that_is_here_and_no_answer_beyond_those_of_its
     assert_eq!(found(nothing_is_counted).await, ["index"]);
     let counted_twice = |tx: &WriteTransaction, _| {
         let purchase = payer::purchase_in(&tx.open_table(PURCHASES)?, CallId::from_bytes(ID))?.unwrap();
-        crate::figures::count(tx, &Ended::bought(&purchase))
+        crate::figures::count(tx, &EndedCall::bought(&purchase))
     };
     assert_eq!(found(counted_twice).await, ["index"]);
     let made_of_calls = move |tx: &WriteTransaction, id| {

@@ -12,7 +12,7 @@ use crate::{
     allowed,
     error::{LedgerError, Result},
     figures, history,
-    rows::{Side, figures::Ended},
+    rows::{Side, figures::EndedCall},
     tables::{self, DAY_TOTALS, PAYER_CHANNELS, PROMISES, PURCHASES, UNCHARGED_PURCHASES_BY_TIME},
 };
 
@@ -76,9 +76,9 @@ fn acknowledge_late(
     charge(tx, call_id, purchase.channel, purchase.promised_secs, &purchase.secret, receipt)?;
     allowed::note_late(tx, day_of(purchase.promised_secs), &purchase.secret, receipt.charged)?;
     tx.open_table(UNCHARGED_PURCHASES_BY_TIME)?.remove(&time_key(purchase.promised_secs, call_id))?;
-    figures::uncount(tx, &Ended::bought(&purchase))?;
+    figures::uncount(tx, &EndedCall::bought(&purchase))?;
     (purchase.end, purchase.closed_secs) = (end, acknowledgement.time_secs);
-    figures::count(tx, &Ended::bought(&purchase))?;
+    figures::count(tx, &EndedCall::bought(&purchase))?;
     tx.open_table(PURCHASES)?.insert(call_id.as_bytes(), tables::encode(&purchase).as_slice())?;
     Ok(())
 }

@@ -39,7 +39,7 @@ impl Subject {
 
 /// The end of one call, as it counts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ended {
+pub(crate) struct EndedCall {
     pub(crate) subject: Subject,
     /// Of the promise, or of the end at the owner: the time by which its day is charged.
     pub(crate) time_secs: u64,
@@ -51,7 +51,7 @@ pub(crate) struct Ended {
     took_us: Option<u64>,
 }
 
-impl Ended {
+impl EndedCall {
     /// `None` for a call that has not ended.
     pub(crate) fn served(call: &StoredCall) -> Option<Self> {
         let StoredState::Done(done) = &call.state else { return None };
@@ -134,7 +134,7 @@ impl CallFigures {
         self.charged = self.charged.saturating_add(other.charged);
     }
 
-    pub(crate) fn count(&mut self, ended: &Ended) {
+    pub(crate) fn count(&mut self, ended: &EndedCall) {
         if let Some(calls) = self.calls_with(ended.outcome, ended.is_refused) {
             *calls = calls.saturating_add(1);
         }
@@ -146,7 +146,7 @@ impl CallFigures {
 
     /// Takes out an end that was counted and is replaced by another one. Such an end was no answer and cost nothing.
     /// Returns whether there was one.
-    pub(crate) fn uncount(&mut self, ended: &Ended) -> bool {
+    pub(crate) fn uncount(&mut self, ended: &EndedCall) -> bool {
         let Some(calls) = self.calls_with(ended.outcome, ended.is_refused) else { return false };
         let was_counted = *calls > 0;
         *calls = calls.saturating_sub(1);

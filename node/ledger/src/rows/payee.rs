@@ -44,7 +44,7 @@ pub struct Call {
 
 /// A call with effects, about to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Accepted {
+pub struct AcceptedCall {
     pub payer: Address,
     pub call_id: CallId,
     pub service: ServiceId,
@@ -71,7 +71,7 @@ pub struct CallRow {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServedRow {
     /// Given to its service; unless that is in progress now, it may have run.
-    Accepted(Accepted),
+    Accepted(AcceptedCall),
     Done(Box<CallRow>),
 }
 

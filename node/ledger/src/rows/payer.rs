@@ -8,8 +8,8 @@ use farthing_protocol::{CallId, ChannelId};
 use redb::{ReadableTable, WriteTransaction};
 
 pub use self::records::{
-    Acknowledgement, Observed, PayerChannelFacts, PayerChannelRow, Promise, Purchase, PurchaseEnd, Timing,
-    Uncharged, day_of,
+    Acknowledgement, ChannelChange, PayerChannelFacts, PayerChannelRow, Promise, Purchase, PurchaseEnd,
+    Timing, Uncharged, day_of,
 };
 pub(crate) use self::{
     channel::StoredPayerChannel,

@@ -127,7 +127,7 @@ async fn an_emptied_channel_paid_what_it_paid_whether_its_calls_are_known_or_not
     ledger.note_loss().await.unwrap();
     ledger.put_payer_channel(view(5_000, true)).await.unwrap();
     assert_eq!(shown(&ledger), [], "the owner of an open channel is asked");
-    let farthing_ledger::Observed { row, counted, .. } =
+    let farthing_ledger::ChannelChange { row, counted, .. } =
         ledger.put_payer_channel(view(5_000, false)).await.unwrap();
     assert_eq!(counted.map(|(_, amount)| amount), Some(micros(3_000)), "the limits of the day");
     assert_eq!((row.acknowledged, row.in_flight), (micros(3_000), PRICE), "one call may owe its price");

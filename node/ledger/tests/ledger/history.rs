@@ -1,8 +1,8 @@
 //! The history: read backwards in steps, and added up by day.
 
 use farthing_ledger::{
-    Accepted, Call, DayFigures, Ledger, OpenMode, Position, Promise, Retention, Served, Standing, Stretch,
-    Transaction, Window, day_of,
+    AcceptedCall, Call, DayFigures, Ledger, OpenMode, Position, Promise, Retention, Served, Standing,
+    Stretch, Transaction, Window, day_of,
 };
 use farthing_protocol::{Outcome, Usdc, call::Method};
 use redb::{Database, TableDefinition};
@@ -205,7 +205,7 @@ async fn calls_that_cost_nothing_are_kept_by_number_and_others_beside_however_ma
     let ledger = earning().await;
     ledger.serve(served(1, PRICE, call(0))).await.unwrap();
     let effect = Call { method: Method::Post, ..failed_call(1) };
-    ledger.accept(Accepted { method: Method::Post, ..accepted(1) }).await.unwrap();
+    ledger.accept(AcceptedCall { method: Method::Post, ..accepted(1) }).await.unwrap();
     ledger.serve(served(1, PRICE, effect)).await.unwrap();
     // The first that cost nothing, and is charged the second time.
     let again = KEPT + 20;
@@ -245,7 +245,7 @@ async fn calls_with_effects_that_cost_nothing_are_kept_by_number_too() {
             let served = Served { payer, channel, voucher: voucher.clone(), call };
             let ledger = ledger.clone();
             calls.spawn(async move {
-                ledger.accept(Accepted { method: Method::Post, ..accepted(number) }).await.unwrap();
+                ledger.accept(AcceptedCall { method: Method::Post, ..accepted(number) }).await.unwrap();
                 ledger.serve(served).await.unwrap()
             });
         }

@@ -4,7 +4,8 @@ use std::{collections::BTreeMap, sync::OnceLock};
 
 use bytes::Bytes;
 use farthing_ledger::{
-    Accepted, Acknowledgement, Call, Ledger, PayeeChannelFacts, PayerChannelFacts, Promise, Served, Timing,
+    AcceptedCall, Acknowledgement, Call, Ledger, PayeeChannelFacts, PayerChannelFacts, Promise, Served,
+    Timing,
 };
 use farthing_protocol::{
     Address, CallId, CallRequest, ChannelConfig, ChannelId, Domain, Outcome, Receipt, SecretKey, ServiceId,
@@ -130,9 +131,9 @@ pub(crate) fn served(salt: u8, cumulative: Usdc, call: Call) -> Served {
     Served { payer: world.payer.address(), channel: channel(salt), voucher: Some(voucher), call }
 }
 
-pub(crate) fn accepted(number: u64) -> Accepted {
+pub(crate) fn accepted(number: u64) -> AcceptedCall {
     let call = call(number);
-    Accepted {
+    AcceptedCall {
         payer: world().payer.address(),
         call_id: call.call_id,
         service: SERVICE,

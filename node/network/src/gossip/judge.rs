@@ -57,7 +57,7 @@ pub(crate) struct Sender {
 
 /// The decision on one message.
 #[derive(Debug)]
-pub(crate) struct Judged {
+pub(crate) struct GossipVerdict {
     pub(crate) message: MessageId,
     pub(crate) from: PeerId,
     pub(crate) acceptance: MessageAcceptance,
@@ -83,7 +83,7 @@ pub(crate) struct Judge {
     /// Of both kinds, by wallet: strikes are for who sends, not for who is nearby.
     floods: Intake<Address>,
     admission: Arc<Admission>,
-    judged: mpsc::Sender<Judged>,
+    judged: mpsc::Sender<GossipVerdict>,
 }
 
 impl Judge {
@@ -94,7 +94,7 @@ impl Judge {
         counters: Arc<Counters>,
         reporter: Reporter,
         listings: mpsc::Sender<InboundListing>,
-        judged: mpsc::Sender<Judged>,
+        judged: mpsc::Sender<GossipVerdict>,
     ) -> Self {
         Self {
             court: Arc::new(Court {
@@ -146,7 +146,7 @@ impl Judge {
             };
             let acceptance = court.if_passed_on(subject, acceptance);
             // An error means that the network has stopped.
-            let _ = judged.send(Judged { message, from: sender.peer, acceptance }).await;
+            let _ = judged.send(GossipVerdict { message, from: sender.peer, acceptance }).await;
             drop(permit);
         });
         true
@@ -232,7 +232,7 @@ mod tests {
     const NEIGHBOUR: Address = Address::from_bytes([1; 20]);
 
     /// A judge with what is reported to the swarm's task; nobody takes listings.
-    fn judge() -> (Judge, mpsc::Receiver<(Address, Strike)>, mpsc::Receiver<Judged>) {
+    fn judge() -> (Judge, mpsc::Receiver<(Address, Strike)>, mpsc::Receiver<GossipVerdict>) {
         let own = SecretKey::from_bytes(&[1; 32]).unwrap().address();
         let (reporter, reports) = Reporter::new();
         let (sender, judged) = mpsc::channel(JUDGED_MAX);

@@ -23,7 +23,7 @@ use libp2p::{
     yamux,
 };
 
-use super::contained::ContainedHandler;
+use super::contained_handler::ContainedHandler;
 use crate::{forward::forward, names::Led};
 
 /// The library's client, without its claim to external addresses.

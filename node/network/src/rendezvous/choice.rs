@@ -24,7 +24,7 @@ const DIALS_PER_NETWORK_MAX: usize = 24;
 
 /// A node that the rendezvous names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Introduced {
+pub(crate) struct RendezvousNode {
     pub(crate) peer: PeerId,
     pub(crate) addresses: Vec<Multiaddr>,
 }
@@ -32,11 +32,11 @@ pub(crate) struct Introduced {
 /// Chooses by lot, another one each round and for each node, so that entries which lead nowhere do not stand before the
 /// others for ever.
 pub(super) fn chosen(
-    mut named: Vec<Introduced>,
+    mut named: Vec<RendezvousNode>,
     own: Address,
     round: u32,
     allow_private: bool,
-) -> Vec<Introduced> {
+) -> Vec<RendezvousNode> {
     named
         .sort_by_cached_key(|node| keccak256(&[own.as_bytes(), &round.to_be_bytes(), &node.peer.to_bytes()]));
     let mut crowds = CrowdCount::new(PER_NETWORK_MAX);
@@ -52,7 +52,7 @@ pub(super) fn chosen(
         });
         let there = crowds.take(there);
         if !there.is_empty() {
-            chosen.push(Introduced { peer: node.peer, addresses: there });
+            chosen.push(RendezvousNode { peer: node.peer, addresses: there });
         }
         if chosen.len() == INTRODUCED_MAX {
             break;
@@ -135,13 +135,13 @@ mod tests {
 
     const OWN: Address = Address::from_bytes([9; 20]);
 
-    fn node(number: u8, addresses: &[&str]) -> Introduced {
+    fn node(number: u8, addresses: &[&str]) -> RendezvousNode {
         let key = SecretKey::from_bytes(&[number; 32]).unwrap();
         let peer = identity::peer_id(&key.public_key());
-        Introduced { peer, addresses: addresses.iter().map(|text| text.parse().unwrap()).collect() }
+        RendezvousNode { peer, addresses: addresses.iter().map(|text| text.parse().unwrap()).collect() }
     }
 
-    fn everywhere(numbers: std::ops::RangeInclusive<u8>) -> Vec<Introduced> {
+    fn everywhere(numbers: std::ops::RangeInclusive<u8>) -> Vec<RendezvousNode> {
         numbers.map(|n| node(n, &[&format!("/ip4/9.{n}.0.1/tcp/3001")])).collect()
     }
 
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn who_is_no_node_of_ours_and_what_is_no_address_of_one_is_not_dialled() {
-        let stranger = Introduced { peer: PeerId::random(), ..node(1, &["/ip4/9.1.0.1/tcp/3001"]) };
+        let stranger = RendezvousNode { peer: PeerId::random(), ..node(1, &["/ip4/9.1.0.1/tcp/3001"]) };
         let inside = node(2, &["/ip4/192.168.1.1/tcp/80", "/ip4/127.0.0.1/tcp/80", "/memory/7"]);
         let own = node(3, &["/ip4/9.3.0.1/tcp/3001"]);
         let own_wallet = identity::wallet(&own.peer).unwrap();

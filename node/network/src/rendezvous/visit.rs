@@ -23,11 +23,11 @@ use libp2p::{
 };
 use tokio::time::timeout_at;
 
-use super::{Introduced, Rendezvous, client::DhtClient, glimpses::Glimpses};
+use super::{Rendezvous, RendezvousNode, client::DhtClient, glimpses::Glimpses};
 use crate::{
     BootstrapState, RendezvousEnd, addresses,
     names::Led,
-    outbound::{self, Vouched},
+    outbound::{self, TrustedAddresses},
     status::Counters,
     traffic,
 };
@@ -60,7 +60,7 @@ const GLIMPSES_WITHIN: Duration = Duration::from_secs(3);
 
 /// The answers to one question.
 pub(super) struct RendezvousAnswers {
-    pub(super) named: Vec<Introduced>,
+    pub(super) named: Vec<RendezvousNode>,
     pub(super) seen: Vec<IpAddr>,
 }
 
@@ -226,11 +226,11 @@ impl Visit {
 
     /// Everybody who is named, with the addresses that most answers gave first: an entry is kept by twenty nodes, and one of
     /// them that lies about it is one.
-    fn named(self) -> Vec<Introduced> {
+    fn named(self) -> Vec<RendezvousNode> {
         let introduced = |(peer, known): (PeerId, BTreeMap<Multiaddr, usize>)| {
             let mut known: Vec<(Multiaddr, usize)> = known.into_iter().collect();
             known.sort_by_key(|(_, answers)| Reverse(*answers));
-            Introduced { peer, addresses: known.into_iter().map(|(address, _)| address).collect() }
+            RendezvousNode { peer, addresses: known.into_iter().map(|(address, _)| address).collect() }
         };
         self.named.into_iter().map(introduced).collect()
     }
@@ -302,7 +302,7 @@ fn open(rendezvous: &Rendezvous, keypair: &Keypair, led: Led) -> Result<Swarm<Dh
     let counters = Arc::new(Counters::default());
     let sockets = traffic::sockets(keypair, yamux::Config::default(), quic::Config::new(keypair), counters)
         .map_err(|_| "the node's key cannot be used there".to_owned())?;
-    let guarded = outbound::guarded(sockets, Vouched::new(&entrance), led, rendezvous.allow_private)
+    let guarded = outbound::guarded(sockets, TrustedAddresses::new(&entrance), led, rendezvous.allow_private)
         .map_err(|_| "the system's name resolver cannot be used".to_owned())?;
     let transport = TransportTimeout::new(guarded, CONNECTION_TIMEOUT).boxed();
     let config = swarm::Config::with_tokio_executor().with_idle_connection_timeout(QUESTION_WITHIN);

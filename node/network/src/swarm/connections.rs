@@ -23,8 +23,8 @@ use tokio::sync::oneshot;
 use super::{
     SwarmTask,
     dials::{DIALLED_ADDRESSES_MAX, is_own_limit},
-    peers::Identified,
-    waiting::Waiter,
+    peers::PeerFacts,
+    waiters::Waiter,
 };
 use crate::{
     BootstrapState, NotStarted,
@@ -247,7 +247,7 @@ impl SwarmTask {
         let network = &self.parts.network;
         let in_directory = speaks(network.kad_protocol());
         let is_relayed = self.peers.is_relayed(&id, connection);
-        let identified = Identified {
+        let identified = PeerFacts {
             agent: info.agent_version.clone(),
             speaks_call: speaks(network.call_protocol()),
             speaks_call_stream: speaks(network.call_stream_protocol()),

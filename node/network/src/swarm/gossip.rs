@@ -7,7 +7,7 @@ use libp2p::gossipsub::{Event, MessageAcceptance, PublishError};
 
 use super::SwarmTask;
 use crate::{
-    gossip::{Judged, Sender, Subject},
+    gossip::{GossipVerdict, Sender, Subject},
     identity,
     status::Counters,
 };
@@ -52,11 +52,15 @@ impl SwarmTask {
             _ => false,
         };
         if !considered {
-            self.on_judged(&Judged { message: message_id, from, acceptance: MessageAcceptance::Ignore });
+            self.on_judged(&GossipVerdict {
+                message: message_id,
+                from,
+                acceptance: MessageAcceptance::Ignore,
+            });
         }
     }
 
-    pub(super) fn on_judged(&mut self, judged: &Judged) {
+    pub(super) fn on_judged(&mut self, judged: &GossipVerdict) {
         let Some(gossip) = self.parts.swarm.behaviour_mut().gossip.as_mut() else { return };
         gossip.report_message_validation_result(&judged.message, &judged.from, judged.acceptance);
     }

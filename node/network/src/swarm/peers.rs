@@ -14,7 +14,7 @@ use farthing_os::clock;
 use farthing_protocol::{Address, Hash, keccak256, wire};
 use libp2p::{Multiaddr, PeerId, core::ConnectedPoint, swarm::ConnectionId};
 
-use super::waiting::{Waiter, Waiters};
+use super::waiters::{Waiter, Waiters};
 use crate::{
     Direction, Neighbour, NotStarted, PeerInfo,
     addresses::{self, circuit},
@@ -64,7 +64,7 @@ pub(super) struct Peer {
     connections: Vec<Connection>,
     since: SystemTime,
     rtt: Option<Duration>,
-    identified: Option<Identified>,
+    identified: Option<PeerFacts>,
     /// Its record says that it takes calls on streams that are kept.
     is_callable_by_record: bool,
 }
@@ -120,7 +120,7 @@ fn ways(connections: &[Connection]) -> Vec<String> {
 
 /// The facts that a peer states about itself.
 #[derive(Debug)]
-pub(super) struct Identified {
+pub(super) struct PeerFacts {
     pub(super) agent: String,
     pub(super) speaks_call: bool,
     pub(super) speaks_call_stream: bool,
@@ -281,7 +281,7 @@ impl Peers {
     }
 
     /// The peer proved to be of this network. True the first time.
-    pub(super) fn identified(&mut self, id: PeerId, mut identified: Identified) -> bool {
+    pub(super) fn identified(&mut self, id: PeerId, mut identified: PeerFacts) -> bool {
         let Some(peer) = self.by_id.get_mut(&id) else { return false };
         identified.agent =
             identified.agent.chars().filter(|c| !c.is_control()).take(AGENT_CHARS_MAX).collect();
@@ -353,7 +353,7 @@ impl Peers {
     }
 
     /// A connected peer of this network.
-    pub(super) fn identity(&self, address: Address) -> Option<(PeerId, &Identified)> {
+    pub(super) fn identity(&self, address: Address) -> Option<(PeerId, &PeerFacts)> {
         let id = self.id_of(address)?;
         self.by_id.get(&id)?.identified.as_ref().map(|identified| (id, identified))
     }

@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use super::SwarmTask;
 use crate::{
     RendezvousEnd, RendezvousReport, addresses,
-    rendezvous::{Agenda, COMPANY_ENOUGH, Circumstances, Errand, ErrandOutcome, Introduced, Rendezvous},
+    rendezvous::{Agenda, COMPANY_ENOUGH, Circumstances, Errand, ErrandOutcome, Rendezvous, RendezvousNode},
 };
 
 /// Dials at a time to those who were named: most of them may be gone, and calls need dials, too.
@@ -22,7 +22,7 @@ pub(crate) struct Errands {
     visits: JoinSet<ErrandOutcome>,
     errand: Option<Errand>,
     /// Those that are dialled next.
-    introduced: Vec<Introduced>,
+    introduced: Vec<RendezvousNode>,
 }
 
 impl Errands {
@@ -90,8 +90,8 @@ impl SwarmTask {
             return errands.introduced.clear();
         }
         let count = errands.introduced.len().min(INTRODUCED_AT_ONCE);
-        let next: Vec<Introduced> = errands.introduced.drain(..count).collect();
-        for Introduced { peer, addresses } in next {
+        let next: Vec<RendezvousNode> = errands.introduced.drain(..count).collect();
+        for RendezvousNode { peer, addresses } in next {
             let options = DialOpts::peer_id(peer).addresses(addresses.clone()).build();
             let connection = options.connection_id();
             self.parts.swarm.behaviour_mut().keep.wants(connection);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use farthing_bridge::report::ReadError;
 use url::Url;
 
-use super::{fetch::Miss, tried::Tried};
+use super::{fetch::Miss, scan_attempt::ScanAttempt};
 use crate::upstream::UpstreamError;
 
 /// The reason that there is no description.
@@ -28,7 +28,7 @@ pub enum IntakeError {
     #[error("{url} speaks GraphQL but hides its schema: introspection is switched off")]
     Silent { url: String },
     #[error("no {what} description was found at {url}; tried:{}", listed(tried))]
-    NothingFound { url: String, what: &'static str, tried: Vec<Tried> },
+    NothingFound { url: String, what: &'static str, tried: Vec<ScanAttempt> },
 }
 
 impl IntakeError {
@@ -85,9 +85,9 @@ fn unreadable(origin: &str, error: &ReadError) -> String {
 }
 
 /// One line for each answer that came: most places of a search answer the same.
-fn listed(tried: &[Tried]) -> String {
+fn listed(tried: &[ScanAttempt]) -> String {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
-    for Tried { url, came } in tried {
+    for ScanAttempt { url, came } in tried {
         let came = came.to_string();
         match groups.iter_mut().find(|(other, _)| *other == came) {
             Some((_, urls)) => urls.push(url),
@@ -110,7 +110,7 @@ fn without_host(url: &str) -> &str {
     rest.find('/').map_or(rest, |at| &rest[at..])
 }
 
-fn next_after_search(tried: &[Tried]) -> &'static str {
+fn next_after_search(tried: &[ScanAttempt]) -> &'static str {
     if tried.iter().any(|tried| tried.came.wants_authentication()) {
         return "The server requires authentication; add the header that it needs, such as an API key.";
     }

@@ -24,7 +24,7 @@ use super::{
     fetch::{Fetcher, Miss, Page},
     graphql::{self, Endpoint},
     pages, parse, places,
-    tried::{ScanOutcome, Tried, first_problem},
+    scan_attempt::{ScanAttempt, ScanOutcome, first_problem},
 };
 
 /// Requests under way at once: quick, and nothing that a small server notices.
@@ -98,7 +98,7 @@ struct Search {
     seen: HashSet<Url>,
     leads_left: usize,
     candidates: Vec<Candidate>,
-    tried: Vec<Tried>,
+    tried: Vec<ScanAttempt>,
     /// The body that any path gets, from a server that answers everything.
     anything: Option<Bytes>,
 }
@@ -175,7 +175,7 @@ impl Search {
                 self.judge_page(page, &url, found, follow, &mut leads).await
             }
         };
-        self.tried.push(Tried { url: url.to_string(), came });
+        self.tried.push(ScanAttempt { url: url.to_string(), came });
         leads.retain(|lead| !self.seen.contains(&lead.url));
         leads.truncate(self.leads_left);
         self.leads_left -= leads.len();
@@ -257,7 +257,7 @@ impl Search {
             if matches!(came, ScanOutcome::Description | ScanOutcome::Unreadable(_) | ScanOutcome::Silent) {
                 self.set_endpoint(&endpoint);
             }
-            self.tried.push(Tried { url: format!("{endpoint} (GraphQL)"), came });
+            self.tried.push(ScanAttempt { url: format!("{endpoint} (GraphQL)"), came });
             if let Ok(Endpoint::Schema(reading)) = answer {
                 let intake = Intake::of_endpoint(*reading, &endpoint);
                 self.add(Candidate { found: Found::Introspection, intake });

@@ -1,7 +1,7 @@
 //! Lines about answers that the owner's server did not give, each with the call that it was for. Callers cause them, some
 //! for nothing: so many a minute are written.
 
-use farthing_bounds::Sparing;
+use farthing_bounds::LineLimiter;
 use farthing_protocol::{CallId, ServiceId};
 use tokio::time::Instant;
 use url::Url;
@@ -11,7 +11,7 @@ use super::Fault;
 /// The most characters of a server's messages that the log repeats.
 const MESSAGES_CHARS_MAX: usize = 500;
 
-static TOLD: Sparing = Sparing::new(30);
+static TOLD: LineLimiter = LineLimiter::new(30);
 
 /// A call as the owner's log names it.
 #[derive(Debug, Clone)]

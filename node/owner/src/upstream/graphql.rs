@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 use bytes::Bytes;
 use farthing_bridge::graphql::{self, Unwrap, Verdict};
 use farthing_protocol::Outcome;
-use farthing_shared::disk::start_aside;
+use farthing_shared::blocking::start_blocking;
 
 use super::{Answered, CallName, Failure, Fault, failures};
 
@@ -28,7 +28,7 @@ pub(super) async fn judged(
     }
     let (unwrap, call, body) = (unwrap.clone(), call.cloned(), body.clone());
     let judging = move || judge(&unwrap, call.as_ref(), status, headers, &body);
-    let judged = start_aside(judging).await;
+    let judged = start_blocking(judging).await;
     judged.unwrap_or_else(|_| Err(Failure::new(Fault::Unread, status)))
 }
 

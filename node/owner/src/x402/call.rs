@@ -14,7 +14,7 @@ use farthing_x402::{InvalidPayment, Terms};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{
-    admit::{aside, misfit},
+    admit::{misfit, run_blocking},
     registry::Registered,
 };
 
@@ -107,7 +107,7 @@ impl DoorCall {
             return Ok(hash(&self.body));
         }
         let body = self.body.clone();
-        aside(move || hash(&body)).await
+        run_blocking(move || hash(&body)).await
     }
 
     /// Lists the headers that are parameters of its operation, in lower case.

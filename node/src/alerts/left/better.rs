@@ -8,7 +8,7 @@ use std::path::Path;
 use farthing_control::types::{Alert, AlertKind, AlertSeverity::Error, ReplacedNode};
 use farthing_protocol::{ChannelId, Usdc, channel::PayeeState};
 
-use crate::backup::earned::{self, EarnedOn};
+use crate::backup::money_at_end::{self, EarnedOn};
 
 /// The better vouchers in one folder of the node's own wallet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct BetterVouchers {
 impl BetterVouchers {
     /// Reads it; `None` where nothing was earned and not claimed.
     pub(super) fn read(data_dir: &Path, replaced: &ReplacedNode) -> Option<Self> {
-        let earned = earned::noted_in(&data_dir.join(&replaced.name));
+        let earned = money_at_end::noted_in(&data_dir.join(&replaced.name));
         let better = Self { folder: replaced.name.clone(), earned, beyond: Usdc::ZERO };
         (!better.earned.is_empty()).then_some(better)
     }

@@ -122,7 +122,7 @@ fn forgotten_promises_stay_covered_until_the_owners_total_shows_their_charge() {
     // One forgotten call may explain the total as well as the known one does.
     assert_eq!(channels.explain(ChannelId::NONE, usdc(10)), None);
     channels.acknowledge(&known, &receipt(10, 20)).unwrap();
-    let explained = |charged| Some(Explained { charged: usdc(charged), cause: Cause::Crash });
+    let explained = |charged| Some(ForgottenCharge { charged: usdc(charged), cause: Cause::Crash });
     assert_eq!(channels.explain(ChannelId::NONE, usdc(20)), explained(10));
     assert_eq!(channels.explain(ChannelId::NONE, usdc(20)), None, "a charge is counted once");
     channels.forgive(ChannelId::NONE);

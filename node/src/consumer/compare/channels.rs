@@ -8,10 +8,10 @@ use farthing_ledger::{LedgerError, PayerChannelRow};
 use farthing_protocol::{
     Address, CallMessage, CallReply, ChannelId, Domain, RefusalCode, Usdc, Voucher, call::ChannelSync,
 };
-use farthing_shared::disk::aside;
+use farthing_shared::blocking::run_blocking;
 
 use super::{BookComparer, BookComparison, PAGE_TIMEOUT};
-use crate::consumer::{BooksError, NotTold, reconcile::FORGOTTEN_MAX, shown::newest_word};
+use crate::consumer::{BooksError, NotTold, evidence::newest_word, reconcile::FORGOTTEN_MAX};
 
 /// Channels of one owner that are asked about: those that hold money first.
 const CHANNELS_MAX: usize = 64;
@@ -170,7 +170,7 @@ impl BookComparer<'_> {
 
     async fn channels_with(&self, owner: Address) -> Result<Vec<PayerChannelRow>, LedgerError> {
         let ledger = self.ledger.clone();
-        let rows = aside(move || ledger.payer_channels()).await?;
+        let rows = run_blocking(move || ledger.payer_channels()).await?;
         Ok(rows.into_iter().filter(|row| row.config.payee == owner).collect())
     }
 

@@ -12,14 +12,14 @@ use farthing_protocol::{Address, ChannelConfig, ChannelId};
 use farthing_shared::keyed_mutex::KeyedGuard;
 
 use super::{Funding, FundingInner};
-use crate::consumer::{channels::PayerChannel, refills::AskNote, rest::RestingPlace, resting::Resting};
+use crate::consumer::{channels::PayerChannel, refills::AskNote, rest::RestingPlace, rest_sum::RestSum};
 
 /// An owner that closed a channel although this node did not ask, and whose deposits of the last day count yet.
 #[derive(Clone, Copy, Debug)]
 pub struct ClosedUnasked {
     pub owner: Address,
     /// The sums that count with the owner.
-    pub resting: Resting,
+    pub resting: RestSum,
 }
 
 /// A signed close on its way to the chain. Dropped, it no longer is.
@@ -121,9 +121,6 @@ impl Funding {
     }
 
     /// Lists the owners that closed a channel within a day of a deposit, although this node did not ask.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn closed_unasked(&self) -> Result<Vec<ClosedUnasked>, LedgerError> {
         let mut owners = BTreeSet::new();
         for (RestingPlace { owner, channel }, held) in self.0.at_rest.returned() {

@@ -116,7 +116,7 @@ async fn a_deposit_into_an_emptied_channel_counts_for_a_day_or_until_its_owner_h
     let config = funding.terms(&accept(&payer, owner.wallet()));
     let at = RestingPlace { owner: owner.wallet(), channel: config.id(&payer.domain()) };
     let rest = funding.at_rest();
-    let deposits = [0, 1, 2].map(|round| Held { round, deposited: Usdc::ZERO });
+    let deposits = [0, 1, 2].map(|round| ChannelSum { round, deposited: Usdc::ZERO });
     for held in deposits {
         rest.take(at, held, usdc(100_000), usdc(100_000)).unwrap();
         rest.keep(at, held, Instant::now() + COUNTED_FOR);
@@ -150,7 +150,7 @@ async fn an_owner_that_closed_unasked_is_known_by_its_deposits_of_the_day_and_on
     for accept in [&unasked, &asked] {
         let config = funding.terms(accept);
         let at = RestingPlace { owner: accept.pay_to, channel: config.id(&payer.domain()) };
-        let held = Held { round: 0, deposited: Usdc::ZERO };
+        let held = ChannelSum { round: 0, deposited: Usdc::ZERO };
         funding.at_rest().take(at, held, usdc(100_000), usdc(100_000)).unwrap();
         funding.at_rest().made(at, held);
         funding.at_rest().keep(at, held, Instant::now() + COUNTED_FOR);
@@ -200,7 +200,7 @@ async fn a_refused_refill_tells_why_and_advises_a_deposit_by_hand_only_where_one
         let config = funding.terms(&accept);
         let at = RestingPlace { owner: accept.pay_to, channel: config.id(&payer.domain()) };
         // A deposit of today came back, and as many refills were made as are borne.
-        let held = Held { round: 0, deposited: Usdc::ZERO };
+        let held = ChannelSum { round: 0, deposited: Usdc::ZERO };
         funding.at_rest().take(at, held, usdc(100_000), usdc(100_000)).unwrap();
         funding.at_rest().made(at, held);
         funding.at_rest().keep(at, held, Instant::now() + COUNTED_FOR);

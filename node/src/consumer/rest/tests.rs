@@ -13,8 +13,8 @@ const fn at(n: u8) -> RestingPlace {
     RestingPlace { owner: owner(n), channel: ChannelId::from_bytes([n; 32]) }
 }
 
-const fn held(deposited: u64) -> Held {
-    Held { round: 0, deposited: usdc(deposited) }
+const fn held(deposited: u64) -> ChannelSum {
+    ChannelSum { round: 0, deposited: usdc(deposited) }
 }
 
 const LIMITS: RestLimits = RestLimits { per_owner: usdc(50), in_all: usdc(100) };
@@ -120,19 +120,19 @@ fn a_deposit_of_an_earlier_round_counts_beside_those_of_later_ones_as_long_as_it
     let rest = AtRest::new(channels.clone(), LIMITS);
     let later = Instant::now() + Duration::from_secs(3_600);
     for round in 0..2 {
-        let held = Held { round, deposited: usdc(0) };
+        let held = ChannelSum { round, deposited: usdc(0) };
         assert_eq!(rest.take(at(1), held, usdc(20), usdc(20)), Ok(usdc(20)));
         rest.keep(at(1), held, later);
     }
     assert_eq!(rest.total(), usdc(40), "each has an authorization of its own");
-    let third = Held { round: 2, deposited: usdc(0) };
+    let third = ChannelSum { round: 2, deposited: usdc(0) };
     assert!(rest.take(at(1), third, usdc(20), usdc(20)).is_err());
     holding(&channels, 1, 20, 0);
     assert_eq!(rest.total(), usdc(40), "one is in the books, and the other may still be made");
     rest.keep(at(1), held(0), Instant::now());
     assert_eq!(rest.total(), usdc(20));
     // Of a round that an endpoint invented.
-    let invented = Held { round: 9, deposited: usdc(0) };
+    let invented = ChannelSum { round: 9, deposited: usdc(0) };
     assert_eq!(rest.take(at(2), invented, usdc(20), usdc(20)), Ok(usdc(20)));
     rest.keep(at(2), invented, later);
     assert_eq!(rest.take(at(2), held(0), usdc(20), usdc(20)), Ok(usdc(20)));
@@ -150,7 +150,7 @@ fn what_was_put_into_a_channel_counts_for_a_day_whatever_the_chain_says_of_it() 
     let rest = AtRest::new(channels.clone(), LIMITS);
     let later = Instant::now() + COUNTED_FOR;
     let put = |round, deposited| {
-        let held = Held { round, deposited: usdc(deposited) };
+        let held = ChannelSum { round, deposited: usdc(deposited) };
         let room = rest.take(at(1), held, usdc(20), usdc(20));
         rest.keep(at(1), held, later);
         room
@@ -172,7 +172,7 @@ fn what_was_put_into_a_channel_counts_for_a_day_whatever_the_chain_says_of_it() 
     rest.settle(at(1), held(0));
     holding(&channels, 1, 0, 0);
     assert_eq!(rest.total(), usdc(20), "the one that is back");
-    rest.keep(at(1), Held { round: 1, deposited: usdc(20) }, Instant::now());
+    rest.keep(at(1), ChannelSum { round: 1, deposited: usdc(20) }, Instant::now());
     assert_eq!(rest.total(), usdc(0), "after its day");
 
     // What receipts show to be paid out lies there no more, in the books or not.
@@ -209,7 +209,7 @@ fn what_an_owner_was_paid_before_a_deposit_makes_no_room_after_it() {
 
 /// Deposits 20 into a channel in this round of it, and has the token take them.
 fn make(rest: &AtRest, n: u8, round: u32, deposited: u64) -> Result<Usdc, OverLimit> {
-    let held = Held { round, deposited: usdc(deposited) };
+    let held = ChannelSum { round, deposited: usdc(deposited) };
     let room = rest.take(at(n), held, usdc(20), usdc(20));
     rest.made(at(n), held);
     rest.keep(at(n), held, Instant::now() + COUNTED_FOR);
@@ -249,14 +249,14 @@ fn what_lies_there_by_the_books_and_what_is_on_its_way_never_counts_for_a_part()
     let limits = RestLimits { per_owner: usdc(1_000), in_all: usdc(1_000) };
     let rest = AtRest::new(channels.clone(), limits);
     let counted = || {
-        let Resting { shown, coming, returned, .. } = rest.with_owners()[&owner(1)];
+        let RestSum { shown, coming, returned, .. } = rest.with_owners()[&owner(1)];
         [shown, coming, returned].map(Usdc::micros)
     };
     make(&rest, 1, 0, 0).unwrap();
     holding_in(&channels, 1, 1, [0, 0]);
     assert_eq!(counted(), [0, 0, 20]);
     // Filled again: under way, made, and in the books.
-    let second = Held { round: 1, deposited: usdc(0) };
+    let second = ChannelSum { round: 1, deposited: usdc(0) };
     rest.take(at(1), second, usdc(20), usdc(20)).unwrap();
     assert_eq!(counted(), [0, 20, 20]);
     rest.made(at(1), second);
@@ -265,7 +265,7 @@ fn what_lies_there_by_the_books_and_what_is_on_its_way_never_counts_for_a_part()
     holding_in(&channels, 1, 1, [20, 0]);
     assert_eq!((counted(), rest.total()), ([20, 0, 20], usdc(20 + 5)));
     // More is put onto it.
-    let third = Held { round: 1, deposited: usdc(20) };
+    let third = ChannelSum { round: 1, deposited: usdc(20) };
     rest.take(at(1), third, usdc(8), usdc(8)).unwrap();
     assert_eq!((counted(), rest.total()), ([20, 8, 20], usdc(28 + 5)));
     // The first of this round has lapsed, and lies there still.
@@ -315,7 +315,7 @@ fn a_restart_frees_no_place_and_prolongs_none() {
     const NOW: u64 = 1_795_000_000;
     let rest = AtRest::new(Arc::default(), LIMITS);
     for round in 0..2 {
-        let held = Held { round, deposited: usdc(0) };
+        let held = ChannelSum { round, deposited: usdc(0) };
         rest.take(at(1), held, usdc(20), usdc(20)).unwrap();
     }
     rest.keep(at(1), held(0), Instant::now() + COUNTED_FOR / 2);

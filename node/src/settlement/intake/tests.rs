@@ -19,7 +19,7 @@ use crate::{
             PayerChannels,
             tests::{terms as channel_terms, usdc},
         },
-        promised::{CloseWord, Promised},
+        close_promises::{ClosePromises, CloseWord},
     },
     settlement::{SettlementRequest, payee::Payee, policy::Policy},
 };
@@ -350,7 +350,7 @@ async fn an_owners_promise_to_close_outlasts_one_reading_of_a_public_chain_that_
     for (seed, kind) in [(2, ChainKind::Testnet), (3, ChainKind::Local)] {
         let (_, payer) = wallet_on(&chain, kind, seed).await;
         payer.base_fee().wait_for(Option::is_some).await.unwrap();
-        let promised = Promised::restore(Books::of(&payer).ledger).unwrap();
+        let promised = ClosePromises::restore(Books::of(&payer).ledger).unwrap();
         let (config, id) = open(&payer, &owner, 5_000).await;
         let word = CloseWord { until_secs: 100, round: Some(0), is_signed: false, done_secs: None };
         promised.note(id, word).await;

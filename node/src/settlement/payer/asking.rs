@@ -9,7 +9,7 @@ use farthing_protocol::{
 use tokio::time::Instant;
 
 use super::Payer;
-use crate::consumer::{channels::PayerChannel, shown::newest_word};
+use crate::consumer::{channels::PayerChannel, evidence::newest_word};
 
 const CLOSE_ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 /// An owner that has just started is not found at once.

@@ -7,7 +7,7 @@ use farthing_os::clock;
 use farthing_protocol::{CallMessage, CallReply};
 
 use super::Payer;
-use crate::consumer::{channels::PayerChannel, shown::newest_word};
+use crate::consumer::{channels::PayerChannel, evidence::newest_word};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// So often within the delay of a channel: every three minutes of a day.

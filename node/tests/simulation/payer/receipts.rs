@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use farthing_ledger::{Acknowledgement, Timing};
-use farthing_node::consumer::answer::{self, Expected};
+use farthing_node::consumer::answer::{self, ExpectedAnswer};
 use farthing_os::clock;
 use farthing_protocol::{CallReply, Receipt, Signature, Verified, call::CallStatus};
 use farthing_wallet::Signer;
@@ -15,7 +15,7 @@ pub(super) fn receipt_in(reply: &CallReply) -> (Receipt, Signature) {
     }
 }
 
-pub(super) fn verified(expected: &Expected, signer: &Signer, reply: &CallReply) -> Verified<Receipt> {
+pub(super) fn verified(expected: &ExpectedAnswer, signer: &Signer, reply: &CallReply) -> Verified<Receipt> {
     let (receipt, signature) = receipt_in(reply);
     match reply {
         CallReply::Response(response) => {

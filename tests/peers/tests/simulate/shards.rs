@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use farthing_catalog::{Limits, Query};
-use farthing_discovery::{AskedNodes, Searched};
+use farthing_discovery::{AskedNodes, SearchAnswer};
 use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle};
 use farthing_peers::simulate::{
     arrivals::Arrivals, holding::Holding, network_name, now_secs, population::key,
@@ -82,13 +82,13 @@ async fn lie(mut inbound: Inbound, answer: Signed<Listing>) {
     }
 }
 
-async fn searched(holding: &Holding, words: &str) -> Searched {
+async fn searched(holding: &Holding, words: &str) -> SearchAnswer {
     let query = Query { words: words.to_owned(), ..Query::default() };
     holding.catalog().search(query).await.unwrap()
 }
 
 async fn found(holding: &Holding, words: &str) -> Vec<String> {
-    let Searched { page, .. } = searched(holding, words).await;
+    let SearchAnswer { page, .. } = searched(holding, words).await;
     assert_eq!(page.total, page.hits.len());
     page.hits.into_iter().map(|hit| hit.listing.name).collect()
 }

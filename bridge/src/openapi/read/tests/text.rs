@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 
 use super::super::{
     FORMAT, read,
-    text::{self, Parsed},
+    text::{self, ParsedDocument},
 };
 use crate::{
     limits::{DOCUMENT_BYTES_MAX, DOCUMENT_DEPTH_MAX, DOCUMENT_VALUES_MAX},
     report::ReadError,
 };
 
-fn parse(bytes: &[u8]) -> Result<Parsed, ReadError> {
+fn parse(bytes: &[u8]) -> Result<ParsedDocument, ReadError> {
     text::parse(FORMAT, text::decode(FORMAT, bytes)?)
 }
 

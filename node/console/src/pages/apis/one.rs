@@ -8,7 +8,7 @@ use axum::{
 use farthing_bridge::changes::Changes;
 use farthing_control::endpoint;
 use farthing_control::types::{
-    CatalogKind, EditRequest, Edited, ListingHealth, PriceRequest, Rescan, RescanRequest,
+    CatalogKind, DescriptionOrigin, EditRequest, Edited, ListingHealth, PriceRequest, Rescan, RescanRequest,
 };
 use farthing_os::clock;
 use farthing_protocol::ServiceId;
@@ -144,8 +144,8 @@ pub(super) async fn page(
         category: show::visible(&shown.category),
         tags: shown.tags.iter().map(|tag| show::visible(tag)).collect(),
         version: shown.api.listing_version,
-        source_is_url: shown.source.contains("://"),
-        has_source: shown.report.format != "service file",
+        source_is_url: shown.origin == DescriptionOrigin::Url,
+        has_source: shown.origin != DescriptionOrigin::ByHand,
         source: show::visible(&shown.source),
         secrets: shown.secrets.iter().map(|name| show::visible(name)).collect::<Vec<_>>().join(", "),
         findings: report_findings(&shown.report),

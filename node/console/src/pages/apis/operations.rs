@@ -4,7 +4,7 @@ use askama::Template;
 use axum::extract::{Path, Query};
 use farthing_control::{
     endpoint,
-    types::{Offer, OperationName},
+    types::{DescriptionOrigin, Offer, OperationName},
 };
 use farthing_protocol::ServiceId;
 use serde::Deserialize;
@@ -88,8 +88,8 @@ pub(super) async fn page(visit: &Visit, text: &str, number: usize, problem: Opti
         frame: visit.frame(Section::Apis).await?,
         id: id.to_string(),
         name: show::visible(&shown.api.name),
-        has_source: shown.report.format != "service file",
-        source_is_url: shown.source.contains("://"),
+        has_source: shown.origin != DescriptionOrigin::ByHand,
+        source_is_url: shown.origin == DescriptionOrigin::Url,
         offers: offers.map(offer).collect(),
         offers_count: shown.offers.len(),
         hidden: shown.hidden.iter().map(HiddenRow::new).collect(),

@@ -17,6 +17,7 @@ use crate::{
     failure::{Failure, Page},
     form::Form,
     frame::{Frame, Section, Visit},
+    markup::ProblemText,
     page::answer,
     show,
 };
@@ -24,7 +25,7 @@ use crate::{
 use super::{
     RegisterStep,
     draft::{Choices, Draft, charge_sent, charges},
-    mendable,
+    explained,
 };
 
 /// Operations to choose from for a test request.
@@ -47,8 +48,8 @@ struct DetailsTemplate {
     operations: Vec<String>,
     asked: DetailsParams,
     /// The answer of the owner's server, or why it was not asked.
-    tried: Option<Result<TriedShown, String>>,
-    problem: Option<String>,
+    tried: Option<Result<TriedShown, ProblemText>>,
+    problem: Option<ProblemText>,
 }
 
 /// Input of a test request, as it was typed.
@@ -131,7 +132,7 @@ pub(in crate::pages) async fn save(Path(name): Path<String>, form: Form<DetailsF
     }
     match draft.file() {
         Ok(_) => Ok(Redirect::to(&RegisterStep::Preview.path(&name)).into_response()),
-        Err(wrong) => page(&visit, name, draft, asked, None, Some(wrong.words())).await,
+        Err(wrong) => page(&visit, name, draft, asked, None, Some(ProblemText::new(wrong.words()))).await,
     }
 }
 
@@ -139,22 +140,25 @@ async fn try_out(
     visit: &Visit,
     draft: &Draft,
     asked: &DetailsParams,
-) -> Result<Result<Tried, String>, Failure> {
+) -> Result<Result<Tried, ProblemText>, Failure> {
     let file = match draft.file() {
         Ok(file) => file,
-        Err(wrong) => return Ok(Err(wrong.words())),
+        Err(wrong) => return Ok(Err(ProblemText::new(wrong.words()))),
     };
     let operation = match asked.operation.as_str() {
         "" => None,
         named => match operation(named) {
             Some(operation) => Some(operation),
-            None => return Ok(Err("The operation to try does not belong to this API.".to_owned())),
+            None => {
+                let problem = "The operation to try does not belong to this API.";
+                return Ok(Err(ProblemText::new(problem)));
+            }
         },
     };
     let params: BTreeMap<String, String> = url::form_urlencoded::parse(asked.params.trim().as_bytes())
         .map(|(name, value)| (name.into_owned(), value.into_owned()))
         .collect();
-    mendable(visit.panel.node().tell(endpoint::TryApi, &TryRequest { file, operation, params }).await)
+    explained(visit.panel.node().tell(endpoint::TryApi, &TryRequest { file, operation, params }).await)
 }
 
 /// `GET /v1/things`
@@ -201,8 +205,8 @@ async fn page(
     name: String,
     draft: Draft,
     asked: DetailsParams,
-    tried: Option<Result<TriedShown, String>>,
-    problem: Option<String>,
+    tried: Option<Result<TriedShown, ProblemText>>,
+    problem: Option<ProblemText>,
 ) -> Page {
     let inspection = &draft.inspection;
     let wanted: Vec<String> = inspection.security.iter().map(ToString::to_string).collect();

@@ -101,20 +101,20 @@ pub(super) struct Choices {
     pub(super) charge: Charge,
     pub(super) samples: SamplesFile,
     pub(super) upstream: String,
-    pub(super) header: Added,
-    pub(super) query: Added,
+    pub(super) header: UpstreamSecret,
+    pub(super) query: UpstreamSecret,
     /// One for each of the inspection.
     pub(super) operations: Vec<OperationChoice>,
 }
 
 /// A header or parameter that the node adds to every request to the upstream; the value is shown to nobody.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Added {
+pub(super) struct UpstreamSecret {
     pub(super) name: String,
     pub(super) value: Option<SecretText>,
 }
 
-impl Added {
+impl UpstreamSecret {
     /// Takes what a form has: an empty value leaves the one that is there.
     pub(super) fn set(&mut self, name: &str, value: &str) {
         let name = name.trim();
@@ -351,7 +351,7 @@ mod tests {
     fn every_mistake_names_its_field() {
         let wrong = |change: fn(&mut Draft)| {
             let mut draft = draft();
-            draft.choices.header = Added::default();
+            draft.choices.header = UpstreamSecret::default();
             change(&mut draft);
             draft.file().unwrap_err().field
         };

@@ -20,7 +20,7 @@ use crate::{
     failure::{Failure, Page},
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
-    markup::{Markup, strangers_markdown},
+    markup::{Markup, ProblemText, strangers_markdown},
     page::answer,
     show,
 };
@@ -28,8 +28,8 @@ use crate::{
 use super::{
     RegisterStep,
     draft::{Draft, DraftState},
+    explained,
     review::{Finding, report_findings},
-    told,
 };
 
 /// Operations on the page; all are registered.
@@ -45,7 +45,7 @@ struct PreviewTemplate {
     step: RegisterStep,
     title: String,
     preview: Option<Preview>,
-    problem: Option<String>,
+    problem: Option<ProblemText>,
 }
 
 struct Preview {
@@ -77,9 +77,11 @@ pub(in crate::pages) async fn show(visit: Visit, Path(name): Path<String>) -> Pa
     }
 }
 
-async fn page(visit: &Visit, name: String, draft: &Draft, problem: Option<String>) -> Page {
-    let file = draft.file().map_err(|wrong| wrong.words());
-    let outcome = told(visit.panel.node(), endpoint::PreviewApi, file).await?;
+async fn page(visit: &Visit, name: String, draft: &Draft, problem: Option<ProblemText>) -> Page {
+    let outcome = match draft.file() {
+        Ok(file) => explained(visit.panel.node().tell(endpoint::PreviewApi, &file).await)?,
+        Err(wrong) => Err(ProblemText::new(wrong.words())),
+    };
     let (preview, problem) = match (outcome, problem) {
         (Ok(found), problem) => (Some(preview(&found)), problem),
         (Err(_), Some(problem)) | (Err(problem), None) => (None, Some(problem)),
@@ -163,9 +165,11 @@ async fn publish(
     session: SessionId,
     name: String,
     draft: Draft,
-) -> Result<Result<Api, String>, Failure> {
-    let file = draft.file().map_err(|wrong| wrong.words());
-    let outcome = told(panel.node(), endpoint::AddApi, file).await;
+) -> Result<Result<Api, ProblemText>, Failure> {
+    let outcome = match draft.file() {
+        Ok(file) => explained(panel.node().tell(endpoint::AddApi, &file).await),
+        Err(wrong) => Ok(Err(ProblemText::new(wrong.words()))),
+    };
     let registered = outcome.as_ref().ok().and_then(|outcome| outcome.as_ref().ok());
     let state = registered.map_or(DraftState::Open, |api| DraftState::Registered(api.id.0));
     // Whoever discarded it meanwhile has the service all the same.

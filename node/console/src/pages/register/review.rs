@@ -13,6 +13,7 @@ use crate::{
     failure::Page,
     form::Form,
     frame::{Frame, Section, Visit},
+    markup::ProblemText,
     page::Rendered,
     show,
 };
@@ -44,7 +45,7 @@ struct ReviewTemplate {
     pages: usize,
     offered: usize,
     total: usize,
-    problem: Option<String>,
+    problem: Option<ProblemText>,
 }
 
 /// A summary, in a line or two, of the description that was read.
@@ -124,7 +125,7 @@ async fn page(visit: &Visit, name: String, draft: &Draft, number: usize, problem
         pages,
         offered: draft.offered_count(),
         total,
-        problem,
+        problem: problem.map(ProblemText::new),
     };
     Ok(Rendered(&page).into_response())
 }

@@ -8,7 +8,7 @@ use crate::page::encoded;
 
 use super::{
     files::FileBody,
-    filled::{Call, CallBody, Filled, TypedBody},
+    filled::{Call, CallBody, FilledForm, TypedBody},
 };
 
 /// A longer body is left out of the code.
@@ -40,7 +40,7 @@ impl CodeTabs {
     /// `asked`: the language to look at, if there is code in it.
     pub(super) fn new(
         form: &CallForm,
-        filled: &Filled,
+        filled: &FilledForm,
         (gateway, service): (&str, &str),
         snippets: Vec<Snippet>,
         asked: &str,
@@ -71,7 +71,12 @@ impl CodeTabs {
 }
 
 /// The call in every language, and what is to be said about it.
-fn code(form: &CallForm, filled: &Filled, gateway: &str, service: &str) -> (Vec<Code>, Option<&'static str>) {
+fn code(
+    form: &CallForm,
+    filled: &FilledForm,
+    gateway: &str,
+    service: &str,
+) -> (Vec<Code>, Option<&'static str>) {
     let Ok(call) = filled.call(&form.form) else {
         return (Vec::new(), Some("The code appears when the form is valid."));
     };

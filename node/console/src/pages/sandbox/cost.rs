@@ -112,6 +112,7 @@ mod tests {
             title: String::new(),
             status: 502,
             detail: String::new(),
+            undone: None,
             next: None,
             charged,
             call_id: None,

@@ -34,7 +34,7 @@ const DEPOSIT: &str = "deposit";
 
 /// Input of the form, as it was typed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Filled {
+pub(super) struct FilledForm {
     /// By parameter.
     values: BTreeMap<String, String>,
     /// Undeclared parameters, one `name=value` a line.
@@ -84,7 +84,7 @@ impl TypedBody {
     }
 }
 
-impl Filled {
+impl FilledForm {
     /// The form as it is first shown: required fields have an example, the rest is empty.
     pub(super) fn start(form: &Form) -> Self {
         // Examples are strangers' texts.
@@ -345,7 +345,6 @@ struct Request<'a> {
     call_id: String,
 }
 
-/// The field of a parameter.
 pub(super) fn field_name(parameter: &str) -> String {
     format!("{PARAMETER}{}", encoded(parameter))
 }

@@ -28,7 +28,7 @@ use super::{
     answer::{self, AnswerView, ShownAnswer},
     code::CodeTabs,
     cost,
-    filled::{FILE, Filled, field_name, operation_value, part_name},
+    filled::{FILE, FilledForm, field_name, operation_value, part_name},
     name_of,
     preview::ContentKind,
     saving::{OpenedRequest, SaveField},
@@ -55,7 +55,7 @@ pub(super) struct SandboxParts {
 /// The state of a form and of its answer.
 #[derive(Default)]
 pub(super) struct SandboxState {
-    pub(super) filled: Filled,
+    pub(super) filled: FilledForm,
     /// The language whose code is looked at.
     pub(super) language: String,
     /// The call with the service's client, in every language.
@@ -227,7 +227,7 @@ impl SandboxTemplate {
 impl SandboxOperation {
     fn new(
         form: &CallForm,
-        filled: &Filled,
+        filled: &FilledForm,
         service: &str,
         has_sample: bool,
         cost: cost::Before,
@@ -273,7 +273,7 @@ impl SandboxOperation {
     }
 }
 
-fn shown_body(body: &BodyField, filled: &Filled) -> BodyShown {
+fn shown_body(body: &BodyField, filled: &FilledForm) -> BodyShown {
     let is_file = body.input == BodyInput::File;
     let also = body.also.iter().filter(|_| is_file);
     let kinds: Vec<String> =

@@ -8,7 +8,7 @@ use farthing_protocol::{
 };
 use minicbor::{Decode, Encode};
 
-use super::{Accepted, Call, CallRow, Ending, PayeeChannelFacts, PayeeChannelRow, ServedRow, receipt};
+use super::{AcceptedCall, Call, CallRow, Ending, PayeeChannelFacts, PayeeChannelRow, ServedRow, receipt};
 use crate::error::{LedgerError, Result};
 
 #[derive(Clone, Debug, Encode, Decode)]
@@ -302,7 +302,7 @@ impl StoredDone {
 }
 
 impl StoredCall {
-    pub(crate) fn accepted(accepted: &Accepted) -> Self {
+    pub(crate) fn accepted(accepted: &AcceptedCall) -> Self {
         Self {
             service: accepted.service,
             method: accepted.method,
@@ -345,7 +345,8 @@ impl StoredCall {
         let Self { service, method, path, request_hash, time_secs, state } = self;
         let done = match state {
             StoredState::Accepted => {
-                let accepted = Accepted { payer, call_id, service, method, path, request_hash, time_secs };
+                let accepted =
+                    AcceptedCall { payer, call_id, service, method, path, request_hash, time_secs };
                 return ServedRow::Accepted(accepted);
             }
             StoredState::Done(done) => done,

@@ -54,7 +54,7 @@ pub struct PayerChannelRow {
 
 /// The outcome of an update of a channel's row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Observed {
+pub struct ChannelChange {
     pub row: PayerChannelRow,
     /// A day, and the amount that the row's change adds to its limits as an adjustment.
     pub counted: Option<(u32, Usdc)>,

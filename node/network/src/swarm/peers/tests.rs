@@ -15,7 +15,7 @@ fn connect(peers: &mut Peers, id: PeerId, connection: usize, way: &str) {
     let (role_override, port_use) = (Endpoint::Dialer, PortUse::Reuse);
     let endpoint = ConnectedPoint::Dialer { address: address.clone(), role_override, port_use };
     peers.connected(id, ConnectionId::new_unchecked(connection), &endpoint, address, true);
-    let identified = Identified {
+    let identified = PeerFacts {
         agent: String::new(),
         speaks_call: true,
         speaks_call_stream: true,

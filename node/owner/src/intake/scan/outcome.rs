@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::intake::{
     Intake, IntakeError,
-    tried::{ScanOutcome, Tried},
+    scan_attempt::{ScanAttempt, ScanOutcome},
 };
 
 /// The results of a search.
@@ -15,7 +15,7 @@ pub struct Scan {
     /// Best first.
     pub candidates: Vec<Candidate>,
     /// Every place that was asked.
-    pub tried: Vec<Tried>,
+    pub tried: Vec<ScanAttempt>,
 }
 
 /// A description that was found.

@@ -38,10 +38,10 @@ fn asked(kind: BodyKind, any_params: bool) -> CallForm {
     }
 }
 
-fn sent(fields: &[(&str, &str)]) -> Filled {
+fn sent(fields: &[(&str, &str)]) -> FilledForm {
     let fields: Vec<_> =
         fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    Filled::sent(&fields)
+    FilledForm::sent(&fields)
 }
 
 #[test]
@@ -67,8 +67,8 @@ fn a_form_that_was_saved_is_filled_in_as_it_was_and_is_another_call() {
         (PRICE, "0.1"),
     ];
     let filled = sent(&fields);
-    let again = Filled::saved(&filled.to_save());
-    let own = Filled { nonce: "1".to_owned(), agreed: "0.1".parse().ok(), ..again.clone() };
+    let again = FilledForm::saved(&filled.to_save());
+    let own = FilledForm { nonce: "1".to_owned(), agreed: "0.1".parse().ok(), ..again.clone() };
     assert_eq!(own, filled);
     assert!(!again.has_price() && again.nonce.is_empty(), "a price is agreed to by a button");
 }

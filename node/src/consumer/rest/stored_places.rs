@@ -8,7 +8,7 @@ use farthing_protocol::{Address, ChannelConfig, ChannelId, Escrow, Usdc, wire};
 use minicbor::{Decode, Encode};
 use tokio::sync::Mutex;
 
-use super::{Held, ROUND_OF_BEFORE, RestingPlace};
+use super::{ChannelSum, ROUND_OF_BEFORE, RestingPlace};
 
 /// A deposit that has a place, as it is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
@@ -35,8 +35,8 @@ pub struct PlacedDeposit {
 
 impl PlacedDeposit {
     /// Tells whether the books may lack it, if they show the channel to hold so much: it was decided on no earlier.
-    pub fn may_lack(&self, shown: Held) -> bool {
-        self.round != ROUND_OF_BEFORE && Held { round: self.round, deposited: self.deposited } >= shown
+    pub fn may_lack(&self, shown: ChannelSum) -> bool {
+        self.round != ROUND_OF_BEFORE && ChannelSum { round: self.round, deposited: self.deposited } >= shown
     }
 }
 
@@ -75,9 +75,6 @@ impl PlacedDeposits {
     }
 
     /// Lists all that are stored, those that have lapsed as well.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn all(&self) -> Result<Vec<(RestingPlace, PlacedDeposit)>, LedgerError> {
         let stored = self.by_channel()?.into_iter();
         let all = stored.flat_map(|StoredPlaces { at, deposits, .. }| {
@@ -87,9 +84,6 @@ impl PlacedDeposits {
     }
 
     /// The same by channel, with the terms.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn by_channel(&self) -> Result<Vec<StoredPlaces>, LedgerError> {
         let mut all = Vec::new();
         for (key, bytes) in self.ledger.list(Namespace::Deposits)? {
@@ -106,9 +100,6 @@ impl PlacedDeposits {
     }
 
     /// Lists the channels of another place than the settings name, of those whose terms are stored.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn elsewhere(&self, configured: Escrow) -> Result<HashSet<ChannelId>, LedgerError> {
         let ids = self.by_channel()?.into_iter().filter_map(|StoredPlaces { at, terms, .. }| {
             let is_elsewhere = terms.is_some_and(|terms| !configured.holds(at.channel, &terms));
@@ -119,9 +110,6 @@ impl PlacedDeposits {
 
     /// Stores the deposits of a channel as they are once it is their turn, in place of those before. The terms stay as they are
     /// stored.
-    ///
-    /// # Errors
-    /// When the ledger cannot be written.
     pub async fn put(
         &self,
         at: RestingPlace,
@@ -131,9 +119,6 @@ impl PlacedDeposits {
     }
 
     /// The same with the terms of the channel.
-    ///
-    /// # Errors
-    /// When the ledger cannot be written.
     pub async fn put_of(
         &self,
         at: RestingPlace,
@@ -230,7 +215,7 @@ mod tests {
         assert_eq!(placed.elsewhere(here).unwrap(), HashSet::new());
         assert_eq!(placed.elsewhere(moved).unwrap(), HashSet::from([at.channel]));
         for (round, deposited, lacks) in [(1, 5, true), (1, 7, false), (2, 0, false), (0, 9, true)] {
-            let shown = Held { round, deposited: Usdc::from_micros(deposited) };
+            let shown = ChannelSum { round, deposited: Usdc::from_micros(deposited) };
             assert_eq!(deposit.may_lack(shown), lacks, "{shown:?}");
         }
     }

@@ -18,9 +18,6 @@ pub struct UserSettings(toml::Table);
 
 impl UserSettings {
     /// Reads what is stored in the data folder; nothing when nothing is.
-    ///
-    /// # Errors
-    /// What keeps the file from being read.
     pub fn read(data_dir: &Path) -> io::Result<Self> {
         let path = data_dir.join(file_names::CHOSEN_SETTINGS);
         match std::fs::read_to_string(&path) {

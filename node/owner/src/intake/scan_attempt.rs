@@ -8,7 +8,7 @@ use super::{fetch::Miss, graphql::Endpoint};
 
 /// A place that was asked, and what came.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tried {
+pub struct ScanAttempt {
     pub url: String,
     pub came: ScanOutcome,
 }

@@ -13,7 +13,7 @@ use crate::{
     error::Result,
     rows::{
         Side,
-        figures::Ended,
+        figures::EndedCall,
         payee::{self, StoredCall},
         payer::{self, day_of},
     },
@@ -112,7 +112,7 @@ fn forget(tx: &WriteTransaction, day: u32) -> Result<()> {
 }
 
 /// The ends of a day's calls that are kept.
-fn ends_of(tx: &WriteTransaction, day: u32) -> Result<Vec<Ended>> {
+fn ends_of(tx: &WriteTransaction, day: u32) -> Result<Vec<EndedCall>> {
     let (from, end) = (u64::from(day) * DAY_SECS, (u64::from(day) + 1) * DAY_SECS);
     let mut ends = Vec::new();
     let calls = tx.open_table(CALLS)?;
@@ -120,13 +120,13 @@ fn ends_of(tx: &WriteTransaction, day: u32) -> Result<Vec<Ended>> {
     for entry in tx.open_table(CALLS_BY_TIME)?.range::<&[u8; 44]>(&first..&last)? {
         let key: [u8; 36] = tables::join(&[&entry?.0.value()[8..]]);
         let call = tables::get::<_, StoredCall>(&calls, "calls", &key)?;
-        ends.extend(call.as_ref().and_then(Ended::served));
+        ends.extend(call.as_ref().and_then(EndedCall::served));
     }
     let purchases = tx.open_table(PURCHASES)?;
     let [first, last] = [from, end].map(|secs| payer::time_key(secs, CallId::from_bytes([0; 16])));
     for entry in tx.open_table(PURCHASES_BY_TIME)?.range::<&[u8; 24]>(&first..&last)? {
         let call_id = CallId::from_bytes(tables::join(&[&entry?.0.value()[8..]]));
-        ends.extend(payer::purchase_in(&purchases, call_id)?.as_ref().map(Ended::bought));
+        ends.extend(payer::purchase_in(&purchases, call_id)?.as_ref().map(EndedCall::bought));
     }
     Ok(ends)
 }

@@ -11,7 +11,7 @@ use super::conduct::TrialPermit;
 /// The grounds on which a call's end is judged, kept until it is known. A call that an earlier run left open has none: an
 /// owner that kept the rules may have nothing but the receipt by now.
 #[derive(Debug)]
-pub struct Unjudged {
+pub struct OpenVerdict {
     pub bought: BoughtVersion,
     pub made: Instant,
     /// Its owner said that it had the call, and had not ended it when the caller's time was up.

@@ -14,7 +14,7 @@ const RETURNED_DIVISOR: u64 = 4;
 
 /// The money at rest with an owner, or in all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Resting {
+pub struct RestSum {
     /// Lies in channels, by the books.
     pub shown: Usdc,
     /// Is being deposited, or was signed for within a day and may still arrive.
@@ -25,7 +25,7 @@ pub struct Resting {
     pub lapses_in: Duration,
 }
 
-impl Resting {
+impl RestSum {
     pub const fn total(self) -> Usdc {
         self.shown.saturating_add(self.coming).saturating_add(self.returned)
     }
@@ -71,7 +71,7 @@ impl Resting {
 }
 
 /// The sums that are not zero: `0.04 USDC are there, and …`.
-impl fmt::Display for Resting {
+impl fmt::Display for RestSum {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hours = self.hours();
         let parts = [
@@ -102,8 +102,8 @@ mod tests {
     use super::*;
     use crate::consumer::channels::tests::usdc;
 
-    const fn resting(shown: u64, coming: u64, returned: u64) -> Resting {
-        Resting {
+    const fn resting(shown: u64, coming: u64, returned: u64) -> RestSum {
+        RestSum {
             shown: usdc(shown),
             coming: usdc(coming),
             returned: usdc(returned),
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn what_makes_room_is_advised_only_where_it_does() {
-        let ways = |sums: Resting| sums.ways("close a channel", "a.max");
+        let ways = |sums: RestSum| sums.ways("close a channel", "a.max");
         assert_eq!(ways(resting(1, 0, 0)), "close a channel, or raise `a.max`");
         for waits in [resting(0, 1, 0), resting(0, 0, 1)] {
             assert_eq!(ways(waits), "wait 2 h, or raise `a.max`");

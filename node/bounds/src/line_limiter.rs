@@ -8,7 +8,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 /// Counts the lines of one kind. What is left out is counted as well, and told with the next line that is written.
 #[derive(Debug)]
-pub struct Sparing {
+pub struct LineLimiter {
     per_minute_max: u32,
     state: Mutex<State>,
 }
@@ -20,7 +20,7 @@ struct State {
     left_out: u64,
 }
 
-impl Sparing {
+impl LineLimiter {
     pub const fn new(per_minute_max: u32) -> Self {
         let state = State { minute_began: None, told: 0, left_out: 0 };
         Self { per_minute_max, state: Mutex::new(state) }
@@ -47,8 +47,8 @@ mod tests {
 
     #[test]
     fn so_many_lines_a_minute_are_written_and_the_next_one_says_how_many_were_not() {
-        let (sparing, start) = (Sparing::new(3), Instant::now());
-        let told = |seconds: u64| sparing.admits(start + Duration::from_secs(seconds));
+        let (lines, start) = (LineLimiter::new(3), Instant::now());
+        let told = |seconds: u64| lines.admits(start + Duration::from_secs(seconds));
         assert_eq!((0..1000).filter_map(|_| told(1)).collect::<Vec<_>>(), [0, 0, 0]);
         assert_eq!(told(60), None, "a minute counts from its first line");
         assert_eq!((told(61), told(61)), (Some(998), Some(0)));

@@ -19,7 +19,7 @@ use farthing_bridge::promised;
 use farthing_discovery::{Asker, CallPlan, KnownService};
 use farthing_ledger::{Promise, Purchase};
 use farthing_protocol::{CallRequest, CallResponse, Outcome, Receipt, ServiceId, call::Method, limits};
-use farthing_shared::disk::start_aside;
+use farthing_shared::blocking::start_blocking;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{
@@ -29,8 +29,8 @@ use super::{
         window::{CallEnd, LostAnswer},
     },
     exchange::LostAt,
+    open_verdict::{BoughtVersion, OpenVerdict},
     unanswered::Unanswered,
-    unjudged::{BoughtVersion, Unjudged},
 };
 
 /// A larger answer is judged beside the tasks that serve calls.
@@ -97,7 +97,7 @@ impl Consumer {
         promise: &Promise,
         bought: &Result<Bought, BuyError>,
         lost_at: Option<LostAt>,
-        unjudged: Unjudged,
+        unjudged: OpenVerdict,
     ) {
         let failed = match bought {
             Ok(bought) if bought.charged.is_zero() => return,
@@ -128,7 +128,7 @@ impl Consumer {
         promise: &Promise,
         receipt: &Receipt,
         answer: Option<(CallResponse, Bytes)>,
-        unjudged: Unjudged,
+        unjudged: OpenVerdict,
     ) {
         match answer {
             _ if receipt.charged.is_zero() => {
@@ -148,7 +148,7 @@ impl Consumer {
 
     /// Counts a call that was not charged, where its owner had it and ended it with neither answer nor receipt. An owner that
     /// stops breaks off all calls under way, as a network does.
-    pub(super) fn observe_uncharged(&self, promise: &Promise, unjudged: Unjudged) {
+    pub(super) fn observe_uncharged(&self, promise: &Promise, unjudged: OpenVerdict) {
         if unjudged.was_taken {
             self.count_lost(promise, LEFT_OPEN, unjudged);
         }
@@ -165,9 +165,9 @@ impl Consumer {
         promise: &Promise,
         answer: (u16, &BTreeMap<String, String>, Bytes),
         was_handed_on: bool,
-        unjudged: Unjudged,
+        unjudged: OpenVerdict,
     ) {
-        let Unjudged { bought, made, trial, .. } = unjudged;
+        let OpenVerdict { bought, made, trial, .. } = unjudged;
         let lost = LostAnswer { made, known: Instant::now() };
         let charged = ChargedAnswer::new(&promise.request, answer);
         // Now: whoever bought it may let go of it next.
@@ -226,8 +226,8 @@ impl Consumer {
         })
     }
 
-    fn count_lost(&self, promise: &Promise, why: &str, unjudged: Unjudged) {
-        let (call, Unjudged { made, trial, .. }) = (counted_under(promise), unjudged);
+    fn count_lost(&self, promise: &Promise, why: &str, unjudged: OpenVerdict) {
+        let (call, OpenVerdict { made, trial, .. }) = (counted_under(promise), unjudged);
         let lost = LostAnswer { made, known: Instant::now() };
         self.0.tasks.spawn(self.0.conduct.note_lost(call, why, lost, trial));
     }
@@ -265,7 +265,7 @@ impl ChargedAnswer {
         if self.body.len() < BESIDE_BYTES_MIN {
             return self.judge(&service);
         }
-        start_aside(move || self.judge(&service)).await.unwrap_or_default()
+        start_blocking(move || self.judge(&service)).await.unwrap_or_default()
     }
 
     fn judge(&self, service: &KnownService) -> Option<String> {

@@ -101,7 +101,7 @@ impl CloseWord {
 
 /// A cheap handle.
 #[derive(Clone, Debug)]
-pub struct Promised {
+pub struct ClosePromises {
     ledger: Ledger,
     words: Arc<Mutex<BTreeMap<ChannelId, CloseWord>>>,
     /// The times at which words were given, of those since the start.
@@ -116,11 +116,8 @@ pub const fn lasts(until_secs: u64, now_secs: u64, term_secs: u64) -> bool {
     0 < left_secs && left_secs <= term_secs
 }
 
-impl Promised {
+impl ClosePromises {
     /// Goes on with the words of before the start.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn restore(ledger: Ledger) -> Result<Self, LedgerError> {
         let (mut promised, mut done_since) = (BTreeMap::new(), BTreeMap::new());
         let now_secs = clock::now_secs();
@@ -314,7 +311,7 @@ mod tests {
     #[tokio::test]
     async fn a_promise_is_about_one_round_and_a_reading_that_shows_it_open_begins_the_wait_anew() {
         let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
-        let promised = Promised::restore(ledger.clone()).unwrap();
+        let promised = ClosePromises::restore(ledger.clone()).unwrap();
         let word = CloseWord { until_secs: 100, round: Some(3), is_signed: false, done_secs: None };
         assert_eq!(promised.note(ID, word).await, 100);
         let again = CloseWord { until_secs: 900, ..word };
@@ -325,7 +322,7 @@ mod tests {
             .map(|(round, at)| promised.awaited(ID, round, at, ChainKind::Testnet));
         assert_eq!(awaited, [None, Some(AwaitedClose::Soon), None, None], "in its round and its term");
         // A start knows until when it is trusted, and not since when.
-        let restored = Promised::restore(ledger.clone()).unwrap();
+        let restored = ClosePromises::restore(ledger.clone()).unwrap();
         let overdue = |left_secs| Some(AwaitedClose::Overdue { until_secs: 100, left_secs });
         assert_eq!(
             [1, 99, 100].map(|at| restored.awaited(ID, 3, at, ChainKind::Testnet)),
@@ -351,25 +348,29 @@ mod tests {
         // The next round is another promise, with a term of its own.
         let next = CloseWord { until_secs: 900, round: Some(4), ..word };
         assert_eq!(promised.note(ID, next).await, 900);
-        assert_eq!(Promised::restore(ledger.clone()).unwrap().all(), [(ID, next)]);
+        assert_eq!(ClosePromises::restore(ledger.clone()).unwrap().all(), [(ID, next)]);
         promised.note(ID, CloseWord { is_signed: true, ..next }).await;
         promised.take_back(ID, Some(next)).await;
-        assert_eq!(Promised::restore(ledger.clone()).unwrap().all(), promised.all(), "it was not brought");
+        assert_eq!(
+            ClosePromises::restore(ledger.clone()).unwrap().all(),
+            promised.all(),
+            "it was not brought"
+        );
         assert_eq!(promised.all(), [(ID, next)]);
         promised.take_back(ID, None).await;
-        assert_eq!(Promised::restore(ledger).unwrap().all(), []);
+        assert_eq!(ClosePromises::restore(ledger).unwrap().all(), []);
     }
 
     #[tokio::test]
     async fn a_close_that_was_signed_and_brought_is_waited_for_until_it_stays_also_over_a_restart() {
         let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
-        let promised = Promised::restore(ledger.clone()).unwrap();
+        let promised = ClosePromises::restore(ledger.clone()).unwrap();
         let promise = CloseWord { until_secs: 100, round: Some(3), is_signed: false, done_secs: None };
         promised.note(ID, promise).await;
         let word = CloseWord { until_secs: 900, is_signed: true, ..promise };
         assert_eq!(promised.note(ID, word).await, 900, "it comes in place of the promise");
         assert_eq!(promised.until(ID, Some(3)), None, "nobody promises any more");
-        let promised = Promised::restore(ledger).unwrap();
+        let promised = ClosePromises::restore(ledger).unwrap();
         assert_eq!(promised.all(), [(ID, word)]);
         let awaited = |round, at| promised.awaited(ID, round, at, ChainKind::Testnet);
         let waits = Some(AwaitedClose::Signed { wait_secs: 181, has_begun: false });
@@ -411,7 +412,7 @@ mod tests {
     async fn the_wait_for_a_signed_close_goes_on_over_a_restart_and_begins_anew_where_the_chain_takes_it_back()
      {
         let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
-        let start = || Promised::restore(ledger.clone()).unwrap();
+        let start = || ClosePromises::restore(ledger.clone()).unwrap();
         let now_secs = clock::now_secs();
         let word = CloseWord { until_secs: u64::MAX, round: Some(3), is_signed: true, done_secs: None };
         let promised = start();
@@ -468,7 +469,7 @@ mod tests {
         let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
         let (key, secs) = (ID.as_bytes().to_vec(), 100_u64.to_be_bytes().to_vec());
         ledger.put(Namespace::Closes, key, secs).await.unwrap();
-        let promised = Promised::restore(ledger).unwrap();
+        let promised = ClosePromises::restore(ledger).unwrap();
         let word = CloseWord { until_secs: 100, round: None, is_signed: false, done_secs: None };
         assert_eq!(promised.all(), [(ID, word)]);
         assert!(!word.is_kept(&view(10, 3, None)) && word.is_kept(&view(5, 4, None)));

@@ -4,7 +4,7 @@ use farthing_protocol::{CallId, ChannelId, Usdc};
 use redb::{ReadableTable, WriteTransaction};
 
 use super::{
-    DOUBTFUL_LOOK_BACK, Observed, PayerChannelFacts, StoredEnd, channel_in, purchase_in, update_channel,
+    ChannelChange, DOUBTFUL_LOOK_BACK, PayerChannelFacts, StoredEnd, channel_in, purchase_in, update_channel,
 };
 use crate::{
     Ledger,
@@ -29,7 +29,7 @@ impl Ledger {
     }
 }
 
-pub(super) fn observe(tx: &WriteTransaction, channel: &PayerChannelFacts) -> Result<Observed> {
+pub(super) fn observe(tx: &WriteTransaction, channel: &PayerChannelFacts) -> Result<ChannelChange> {
     let (id, now_secs) = (channel.id, adjustment::now_secs());
     let mut before = None;
     let observed = update_channel(tx, id, Some(&channel.config), Cause::Earlier, |row| {
@@ -58,7 +58,7 @@ pub(super) fn observe(tx: &WriteTransaction, channel: &PayerChannelFacts) -> Res
     let carried = update_channel(tx, id, None, cause, |row| {
         row.carry(row.acknowledged.saturating_add(unexplained));
     })?;
-    Ok(Observed { let_go: observed.let_go, uncounted: observed.uncounted, ..carried })
+    Ok(ChannelChange { let_go: observed.let_go, uncounted: observed.uncounted, ..carried })
 }
 
 /// Ends the doubt about calls on a channel, the newest first, until their prices come to `claimed`. Whether there were any.
