@@ -359,15 +359,16 @@ impl Run {
             self.together.agree_on_call(nobody, token, &call, "latest").await?;
         }
         for at in ["latest", "pending", &earlier] {
-            self.together.agree("eth_getTransactionCount", json!([payer, at])).await?;
+            self.together.agree("eth_getTransactionCount", &json!([payer, at])).await?;
         }
         let call = TestUsdc::authorizationStateCall { authorizer: payer, nonce: self.last_nonce };
         self.together.agree_on_call(nobody, token, &call.abi_encode(), "latest").await?;
         let word = |address: Address| B256::left_padding_from(address.as_slice());
         let wallet = word(if self.random.one_in(2) { payer } else { payee });
+        let to = format!("{head:#x}");
         for topics in [json!([null, wallet, null, word(token)]), json!([null, null, wallet, word(token)])] {
-            let filter = json!({ "address": escrow, "fromBlock": earlier, "toBlock": format!("{head:#x}"), "topics": topics });
-            self.together.agree_on_logs(filter).await?;
+            let filter = json!({ "address": escrow, "fromBlock": earlier, "toBlock": to, "topics": topics });
+            self.together.agree_on_logs(&filter).await?;
         }
         Ok(())
     }

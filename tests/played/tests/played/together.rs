@@ -38,7 +38,7 @@ pub(crate) struct Together {
 }
 
 /// What both chains answer: a result, or the bytes of a revert.
-pub(crate) type Answered = Result<Value, Bytes>;
+type Answered = Result<Value, Bytes>;
 
 impl Together {
     /// Two chains with both contracts, where each of `people` has ETH, and `minter` makes USDC.
@@ -95,50 +95,58 @@ impl Together {
         });
         let hash = hash.map_err(|reason| anyhow!("the played chain does not take it: {reason:?}"))?;
         ensure!(sent["transactionHash"] == json!(hash), "another hash: {sent}");
-        let [ours, theirs] = self.both("eth_getTransactionReceipt", json!([hash])).await?.map(Answered::ok);
+        let [ours, theirs] = self.both("eth_getTransactionReceipt", &json!([hash])).await?.map(Answered::ok);
         let (ours, theirs) = (ours.context("no receipt")?, theirs.context("no receipt of anvil")?);
         same(&ours, &theirs, &OF_RECEIPT)?;
         same_logs(&ours["logs"], &theirs["logs"])?;
-        let [ours_head, head] = self.both("eth_getBlockByNumber", json!(["latest", false])).await?;
+        let [ours_head, head] = self.both("eth_getBlockByNumber", &json!(["latest", false])).await?;
         same(&ours_head.unwrap_or_default(), &head.unwrap_or_default(), &OF_HEADER)?;
         Ok(ours["status"] == json!("0x1"))
     }
 
     /// Demands the same answer of both: the same result, or a revert with the same bytes.
-    pub(crate) async fn agree(&self, method: &'static str, params: Value) -> Result<Answered> {
-        let [ours, theirs] = self.both(method, params.clone()).await?;
+    pub(crate) async fn agree(&self, method: &'static str, params: &Value) -> Result<()> {
+        let [ours, theirs] = self.both(method, params).await?;
         ensure!(ours == theirs, "{method} {params}: {ours:?}, and of anvil {theirs:?}");
-        Ok(ours)
+        Ok(())
     }
 
     /// Demands the same events.
-    pub(crate) async fn agree_on_logs(&self, filter: Value) -> Result<usize> {
-        let [ours, theirs] =
-            self.both("eth_getLogs", json!([filter])).await?.map(Answered::unwrap_or_default);
-        same_logs(&ours, &theirs).with_context(|| format!("events of {filter}"))?;
-        Ok(ours.as_array().map_or(0, Vec::len))
+    pub(crate) async fn agree_on_logs(&self, filter: &Value) -> Result<()> {
+        let both = self.both("eth_getLogs", &json!([filter])).await?;
+        let [ours, theirs] = both.map(Answered::unwrap_or_default);
+        same_logs(&ours, &theirs).with_context(|| format!("events of {filter}"))
     }
 
-    /// A call of a contract as somebody's, at a block.
+    /// The same of a call of a contract as somebody's, at a block.
     pub(crate) async fn agree_on_call(
         &self,
         from: Address,
         to: Address,
         data: &[u8],
         at: &str,
-    ) -> Result<Answered> {
+    ) -> Result<()> {
         let call = json!({ "from": from, "to": to, "data": hex::encode_prefixed(data) });
-        self.agree("eth_call", json!([call, at])).await
+        self.agree("eth_call", &json!([call, at])).await
+    }
+
+    /// Demands that both have the escrow's code.
+    pub(crate) async fn agree_on_the_code(&self) -> Result<()> {
+        let params = json!([pay_channels_address(), "latest"]);
+        self.agree("eth_getCode", &params).await?;
+        let code = self.played.request("eth_getCode", &params).unwrap_or_default();
+        ensure!(code.as_str().is_some_and(|code| code.len() > 1_000), "no code");
+        Ok(())
     }
 
     /// The played chain's answer, then anvil's.
-    async fn both(&self, method: &'static str, params: Value) -> Result<[Answered; 2]> {
-        let ours = match self.played.request(method, &params) {
+    async fn both(&self, method: &'static str, params: &Value) -> Result<[Answered; 2]> {
+        let ours = match self.played.request(method, params) {
             Ok(result) => Ok(result),
             Err(error) if error["code"] == json!(3) => Err(serde_json::from_value(error["data"].clone())?),
             Err(error) => return Err(anyhow!("{method} {params}: {error}")),
         };
-        let theirs = match self.rpc.request::<Value, Value>(method, params).await {
+        let theirs = match self.rpc.request::<Value, Value>(method, params.clone()).await {
             Ok(result) => Ok(result),
             Err(RpcError::ErrorResp(error)) if error.message.contains("revert") => {
                 Err(error.as_revert_data().unwrap_or_default())
@@ -146,13 +154,6 @@ impl Together {
             Err(error) => return Err(anyhow!("anvil does not answer {method}: {error}")),
         };
         Ok([ours, theirs])
-    }
-
-    /// The code that both have for the escrow is the same.
-    pub(crate) async fn agree_on_the_code(&self) -> Result<()> {
-        let code = self.agree("eth_getCode", json!([pay_channels_address(), "latest"])).await?;
-        ensure!(code.is_ok_and(|code| code.as_str().is_some_and(|code| code.len() > 1_000)), "no code");
-        Ok(())
     }
 }
 
