@@ -190,9 +190,9 @@ pub struct Token {
     pub minted: u128,
     /// Kept of every transfer, which must be at least this much.
     pub fee: u128,
-    /// What transfers have cost so far.
+    /// The cost of all transfers so far.
     pub kept: u128,
-    /// Who may neither send nor receive.
+    /// Accounts that may neither send nor receive.
     pub barred: BTreeSet<Address>,
 }
 

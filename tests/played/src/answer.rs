@@ -1,4 +1,4 @@
-//! What an `eth_*` server says about the chain: the methods that `node/chain` asks for, each in the form in which it reads them.
+//! Answers of an `eth_*` server: the methods that `node/chain` asks for, each in the form in which it reads them.
 
 use alloy::primitives::{Address, B256, Bytes, Log, U256};
 use serde::de::DeserializeOwned;

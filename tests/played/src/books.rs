@@ -1,4 +1,4 @@
-//! What one block leaves behind: accounts and contracts; and what a transaction makes of it.
+//! The state after a block, accounts and contracts; and what a transaction makes of it.
 
 use std::collections::BTreeMap;
 

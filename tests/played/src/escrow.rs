@@ -19,7 +19,7 @@ use crate::{
 };
 
 sol! {
-    /// What a payee signs for others to bring.
+    /// A payee's word to close, for others to bring.
     #[derive(Debug)]
     struct Close { bytes32 channelId; uint128 amount; uint128 deposited; uint24 round; uint40 deadline; }
 
@@ -382,7 +382,7 @@ fn parties(channel: &Channel) -> Parties {
     Parties { payer: channel.payer, payee: channel.payee, escrow: escrow_address() }
 }
 
-/// Who signed a consent that has not expired.
+/// The signer of a consent that has not expired.
 fn consenter(frame: Frame, digest: B256, consent: &Consent) -> Result<Address, Revert> {
     if frame.now_secs > consent.deadline.to::<u64>() {
         return revert(&PayChannels::Expired {});

@@ -41,7 +41,7 @@ sol! {
         ) external;
     }
 
-    /// What EIP-3009 has the payer of a plain transfer sign.
+    /// The message that EIP-3009 has the payer of a plain transfer sign.
     #[derive(Debug)]
     struct TransferWithAuthorization {
         address from;

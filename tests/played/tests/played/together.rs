@@ -19,7 +19,7 @@ const ETH: u128 = 1_000_000_000_000_000_000;
 const GAS_LIMIT: u64 = 3_000_000;
 const GWEI: u128 = 1_000_000_000;
 
-/// What `node/chain` reads of a receipt, besides its gas, which the played chain does not count as the real one does.
+/// Fields that `node/chain` reads of a receipt, besides its gas, which the played chain does not count as the real one does.
 const OF_RECEIPT: [&str; 5] =
     ["transactionHash", "blockNumber", "effectiveGasPrice", "status", "contractAddress"];
 const OF_LOG: [&str; 7] =
@@ -37,7 +37,7 @@ pub(crate) struct Together {
     pub first: u64,
 }
 
-/// What both chains answer: a result, or the bytes of a revert.
+/// An answer: a result, or the bytes of a revert.
 type Answered = Result<Value, Bytes>;
 
 impl Together {
