@@ -111,15 +111,20 @@ impl View<'_> {
         })
     }
 
-    /// The block that a tag or a number names; `None` when the chain has no such block.
-    fn named(&self, tag: Option<&Value>) -> Result<Option<&Block>, Failure> {
+    /// The number that a tag stands for, or that is given.
+    fn number(&self, tag: Option<&Value>) -> Result<u64, Failure> {
         let first = self.machine.first().number;
-        let number = match tag.and_then(Value::as_str).unwrap_or("latest") {
+        Ok(match tag.and_then(Value::as_str).unwrap_or("latest") {
             "latest" | "pending" => self.head,
             "safe" | "finalized" => self.head.saturating_sub(self.machine.safe_behind()).max(first),
             "earliest" => first,
             number => u64::from_str_radix(number.trim_start_matches("0x"), 16).map_err(|_| invalid())?,
-        };
+        })
+    }
+
+    /// `None` when the chain has no such block.
+    fn named(&self, tag: Option<&Value>) -> Result<Option<&Block>, Failure> {
+        let number = self.number(tag)?;
         Ok(self.machine.block(number).filter(|block| block.number <= self.head))
     }
 
@@ -136,9 +141,10 @@ impl View<'_> {
         (mined..).find(|nonce| !waits(*nonce)).unwrap_or(mined)
     }
 
+    /// Blocks that are not there have no events, and nobody says that they are missing.
     fn logs(&self, filter: &Value) -> Result<Value, Failure> {
-        let number = |name: &str| self.at(filter.get(name)).map(|block| block.number);
-        let (from, to) = (number("fromBlock")?, number("toBlock")?);
+        let from = self.number(filter.get("fromBlock"))?.max(self.machine.first().number);
+        let to = self.number(filter.get("toBlock"))?.min(self.head);
         let address: Address = read(filter.get("address"))?;
         let topics = filter["topics"].as_array().cloned().unwrap_or_default();
         let topics = topics.iter().map(any_of).collect::<Result<Vec<Vec<B256>>, Failure>>()?;
