@@ -119,6 +119,36 @@ async fn a_deposit_in_blocks_that_are_taken_back_is_not_counted_and_the_next_one
     assert_eq!(world.usdc_of(&world.payer), 99_700_000);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_transaction_that_the_base_fee_outgrows_is_replaced_by_a_dearer_one_and_made_once() {
+    let (world, payer, payee) = with_both().await;
+    let config = world.terms(1);
+    // The newest block does not show it yet, so the first form offers too little.
+    let dear_wei = 10_000_000;
+    world.chain.with(|machine| machine.set_base_fee_wei(dear_wei));
+    let report = deposit(&payer, config, 400_000).await.unwrap();
+    both_see(&world, &payer, &payee, config).await;
+    assert!(report.fee_wei >= dear_wei * u128::from(report.gas_used), "{report:?}");
+    assert_eq!((world.nonce_of(&world.payer), world.waiting()), (1, 0));
+    assert_eq!(world.slot(&payer, config).deposited, 400_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deposit_that_runs_out_of_gas_moves_nothing_and_is_made_when_it_is_asked_for_again() {
+    let (world, payer, payee) = with_both().await;
+    let config = world.terms(1);
+    world.chain.with(|machine| machine.set_gas_extra(1_000_000));
+    let failed = deposit(&payer, config, 400_000).await;
+    assert!(matches!(failed, Err(ChainError::Failed { .. })), "{failed:?}");
+    both_see(&world, &payer, &payee, config).await;
+    assert_eq!((world.usdc_of(&world.payer), world.nonce_of(&world.payer)), (WEALTH, 1));
+
+    world.chain.with(|machine| machine.set_gas_extra(0));
+    deposit(&payer, config, 400_000).await.unwrap();
+    both_see(&world, &payer, &payee, config).await;
+    assert_eq!((world.slot(&payer, config).deposited, world.nonce_of(&world.payer)), (400_000, 2));
+}
+
 /// Replaces the newest blocks by two more than they were, so that the new head is no child of the old one's parent.
 fn take_back(machine: &mut Machine, blocks: u64, are_kept: bool) {
     let now = machine.head().timestamp_secs;

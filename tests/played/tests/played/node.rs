@@ -100,6 +100,16 @@ impl World {
         self.look(|books| books.usdc(Address::from(*key.address().as_bytes())))
     }
 
+    /// The number of transactions of a wallet that are in a block.
+    pub(crate) fn nonce_of(&self, key: &SecretKey) -> u64 {
+        self.look(|books| books.nonce(Address::from(*key.address().as_bytes())))
+    }
+
+    /// The number of transactions that wait for a block.
+    pub(crate) fn waiting(&self) -> usize {
+        self.chain.with(|machine| machine.pool().len())
+    }
+
     /// M1 and M2, in the newest block.
     pub(crate) fn check_money(&self) {
         let (minted, of_all) = self.look(|books| (books.minted(), books.usdc_of_all()));
