@@ -268,18 +268,21 @@ try_cargo_install() {
     say "cargo install builds our code with the features of the tests"
 }
 
-# The features of farthing-network in the selection that the arguments make.
-of_network() {
-    cargo tree --locked --offline "$@" --edges normal,build --prefix none --format '{p}|{f}' | sed 's/ (\*)$//' |
-        sed -n 's/^farthing-network [^|]*|//p' | sort -u
+# The features of a package of ours, the first argument, in the selection that the others make.
+features_of() {
+    cargo tree --locked --offline "${@:2}" --edges normal,build --prefix none --format '{p}|{f}' | sed 's/ (\*)$//' |
+        sed -n "s/^$1 [^|]*|//p" | sort -u
 }
 
-# Simulations connect nodes within one process. Neither what deploy/build.sh builds nor what `cargo install` builds can.
+# Simulations connect nodes within one process, and tests play the endpoints of a chain. Neither what deploy/build.sh builds nor
+# what `cargo install` builds can.
 try_shipped_features() {
-    expect "what simulations ask of the network" "$(of_network --workspace)" memory
-    expect "what a release asks of it besides" "$(of_network --workspace --exclude farthing-peers)" ""
-    expect "what cargo install asks of it besides" "$(of_network --package farthing)" ""
-    say "the shipped program cannot connect nodes within one process"
+    expect "what simulations ask of the network" "$(features_of farthing-network --workspace)" memory
+    expect "what a release asks of it besides" "$(features_of farthing-network --workspace --exclude farthing-peers)" ""
+    expect "what cargo install asks of it besides" "$(features_of farthing-network --package farthing)" ""
+    expect "what a release asks of the chain besides" "$(features_of farthing-chain --workspace --exclude farthing-peers)" ""
+    expect "what cargo install asks of the chain besides" "$(features_of farthing-chain --package farthing)" ""
+    say "the shipped program cannot connect nodes within one process, nor be played a chain"
 }
 
 # A clean Debian in the cache; `kept` is its archive.

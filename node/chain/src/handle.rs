@@ -93,8 +93,32 @@ impl Chain {
         key: SecretKey,
         journal: Arc<dyn Journal>,
     ) -> Result<ChainHandle, ChainError> {
-        let rpc = Arc::new(Rpc::new(&spec).map_err(ChainError::Invalid)?);
-        let spec = Arc::new(spec);
+        let rpc = Rpc::new(&spec).map_err(ChainError::Invalid)?;
+        Self::start_asking(rpc, spec, key, journal).await
+    }
+
+    /// The same with endpoints that a test plays; those of `spec` are not asked.
+    ///
+    /// # Errors
+    /// See [`Chain::start`].
+    #[cfg(feature = "played")]
+    pub async fn start_played(
+        spec: ChainSpec,
+        key: SecretKey,
+        journal: Arc<dyn Journal>,
+        endpoints: Vec<crate::played::PlayedEndpoint>,
+    ) -> Result<ChainHandle, ChainError> {
+        let rpc = Rpc::played(&spec, endpoints).map_err(ChainError::Invalid)?;
+        Self::start_asking(rpc, spec, key, journal).await
+    }
+
+    async fn start_asking(
+        rpc: Rpc,
+        spec: ChainSpec,
+        key: SecretKey,
+        journal: Arc<dyn Journal>,
+    ) -> Result<ChainHandle, ChainError> {
+        let (rpc, spec) = (Arc::new(rpc), Arc::new(spec));
         let wallet = key.address();
         let store = Store::new(journal, spec.chain_id, wallet);
         let remembered = store.load().await?;

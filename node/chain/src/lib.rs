@@ -6,7 +6,7 @@
 //! path of a call; [`ChainHandle::request_counts`] shows it.
 //!
 //! Reading order: [`spec`] → `contracts`, `token` → `rpc`, `reader` → `watcher` → `intent`, `entry`, `writer` → `handle` →
-//! [`deploy`]; `heard` lends the readers to tests.
+//! [`deploy`]; `heard` lends the readers to tests, and `played` lets tests play the endpoints.
 
 mod backoff;
 mod contracts;
@@ -19,6 +19,8 @@ mod handle;
 pub mod heard;
 mod intent;
 mod journal;
+#[cfg(feature = "played")]
+pub mod played;
 mod probe;
 mod reader;
 mod rpc;

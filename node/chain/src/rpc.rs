@@ -25,8 +25,10 @@ use crate::spec::ChainSpec;
 
 mod answer;
 mod client;
+mod way;
 
 use client::Clients;
+use way::Way;
 
 pub(crate) use answer::{Answered, Call, Refusal, read as read_answers, typed};
 
@@ -63,8 +65,6 @@ pub(crate) enum RpcError {
     WrongChain(String),
 }
 
-/// The most an endpoint may answer. A thousand logs take half a megabyte.
-const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// The request for events.
 pub(crate) const EVENTS: &str = "eth_getLogs";
 /// Requests in one HTTP exchange; public endpoints refuse long batches.
@@ -75,7 +75,7 @@ struct Endpoint {
     url: Url,
     /// Host and port: what may be shown.
     shown: String,
-    http: reqwest::Client,
+    way: Way,
     /// It answered the right chain id.
     checked: AtomicBool,
 }
@@ -102,6 +102,29 @@ impl Rpc {
         let mut clients = Clients::of(spec.kind);
         let endpoints =
             spec.rpc_urls.iter().map(|text| endpoint(text, &mut clients)).collect::<Result<Vec<_>, _>>()?;
+        Self::of(spec, endpoints)
+    }
+
+    /// The same with endpoints that a test plays.
+    ///
+    /// # Errors
+    /// A sentence when there is none.
+    #[cfg(feature = "played")]
+    pub(crate) fn played(
+        spec: &ChainSpec,
+        endpoints: Vec<crate::played::PlayedEndpoint>,
+    ) -> Result<Self, String> {
+        let mut made = Vec::with_capacity(endpoints.len());
+        for (index, endpoint) in endpoints.into_iter().enumerate() {
+            let shown = format!("played-{index}");
+            let url = Url::parse(&format!("http://{shown}/")).map_err(|error| error.to_string())?;
+            let (way, checked) = (Way::Played(endpoint), AtomicBool::new(false));
+            made.push(Endpoint { url, shown, way, checked });
+        }
+        Self::of(spec, made)
+    }
+
+    fn of(spec: &ChainSpec, endpoints: Vec<Endpoint>) -> Result<Self, String> {
         if endpoints.is_empty() {
             return Err(format!("no RPC endpoint is configured for {}", spec.name));
         }
@@ -258,10 +281,7 @@ impl Rpc {
         counter.fetch_add(u64::try_from(calls.len()).unwrap_or(u64::MAX), Relaxed);
         let body = answer::request_body(calls);
         let exchange = async {
-            let request = endpoint.http.post(endpoint.url.clone()).header("content-type", "application/json");
-            let response = request.body(body).send().await.map_err(|error| describe(&error))?;
-            let status = response.status();
-            let bytes = bounded_body(response).await?;
+            let (status, bytes) = endpoint.way.exchange(&endpoint.url, body).await?;
             // Some endpoints send JSON-RPC errors with an error status; any other such answer is a failure.
             read_answers(calls.len(), &bytes).ok_or_else(|| format!("answers HTTP {status} without JSON-RPC"))
         };
@@ -292,35 +312,6 @@ fn endpoint(text: &str, clients: &mut Clients) -> Result<Endpoint, String> {
     }
     let host = url.host().ok_or("an RPC endpoint has no host")?;
     let shown = url.port().map_or_else(|| host.to_string(), |port| format!("{host}:{port}"));
-    let http = clients.of_host(&host)?;
-    Ok(Endpoint { url, shown, http, checked: AtomicBool::new(false) })
-}
-
-async fn bounded_body(mut response: reqwest::Response) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| describe(&error))? {
-        if bytes.len() + chunk.len() > ANSWER_BYTES_MAX {
-            return Err(format!("answers more than {ANSWER_BYTES_MAX} bytes"));
-        }
-        bytes.extend_from_slice(&chunk);
-    }
-    Ok(bytes)
-}
-
-/// A transport error by its innermost cause; reqwest's own text contains the URL.
-fn describe(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    if error.is_connect() {
-        format!("cannot be reached ({})", innermost(cause, error))
-    } else {
-        format!("closed the connection early ({})", innermost(cause, error))
-    }
-}
-
-fn innermost(cause: &dyn std::error::Error, error: &reqwest::Error) -> String {
-    let is_outermost = cause.to_string() == error.to_string();
-    if is_outermost { "no further cause".to_owned() } else { cause.to_string() }
+    let way = Way::Http(clients.of_host(&host)?);
+    Ok(Endpoint { url, shown, way, checked: AtomicBool::new(false) })
 }

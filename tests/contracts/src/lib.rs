@@ -2,7 +2,7 @@
 //!
 //! [`Chain::start`] starts anvil, lets every address send without a key, deploys `PayChannels` through
 //! the CREATE2 proxy as on any chain, and a `TestUsdc`. After that a test sends calls and looks at what
-//! they did. One request is one transaction in one block.
+//! they did. One request is one transaction in one block. [`rules`] has the contract in plain arithmetic.
 
 use std::fmt;
 
@@ -20,6 +20,8 @@ use alloy::{
 use anyhow::{Context as _, Result, anyhow, ensure};
 use farthing_testnet::anvil::Anvil;
 use serde::{Serialize, de::DeserializeOwned};
+
+pub mod rules;
 
 sol!(
     #[allow(clippy::too_many_arguments)] // generated from the ABI

@@ -159,6 +159,8 @@ fn packages_depend_only_in_the_direction_of_the_architecture() {
         // Nodes are processes to them; what plays a part of one is farthing-peers.
         ("farthing-tests", [&control[..], &driven[..]].concat()),
         ("farthing-contract-tests", vec!["farthing-protocol", "farthing-testnet"]),
+        // It has the contracts as types and their rules; its tests run the node's chain over it.
+        ("farthing-played-chain", vec!["farthing-chain", "farthing-contract-tests", "farthing-protocol"]),
         // It calls what reads strangers' bytes, and runs no node.
         ("farthing-fuzz", readers.to_vec()),
         // It compiles files of the node a second time, and none of its packages.

@@ -9,7 +9,7 @@ use farthing_bounds::{is_localhost, is_near, is_near_host};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::Host;
 
-use super::describe;
+use super::way::describe;
 use crate::spec::ChainKind;
 
 /// The clients of one chain's endpoints. Each is made when an endpoint first needs it, because it reads the system's certificates.

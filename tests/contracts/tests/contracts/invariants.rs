@@ -6,7 +6,7 @@
 //! that bars accounts, as USDC may, and one that keeps a fee. Every run takes a seed of its own and prints it;
 //! `FARTHING_TEST_SEED` repeats one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use alloy::{
     primitives::{Address, B256, Bytes, U256},
@@ -86,7 +86,7 @@ impl Run {
                 mint(&world, address, to, value).await?;
             }
             let minted = balances.values().sum();
-            tokens.insert(address, Token { balances, minted, fee, kept: 0, barred: None });
+            tokens.insert(address, Token { balances, minted, fee, kept: 0, barred: BTreeSet::new() });
         }
         let fee = HostileToken::setFeeCall { units: U256::from(FEE) };
         world.chain.send(world.stranger.address(), fee_token, &fee).await?;
@@ -203,8 +203,9 @@ impl Run {
     }
 
     async fn close(&mut self, index: usize) -> Result<()> {
-        let barred =
-            |channel: &Modelled| self.model.tokens[&channel.terms.token].barred == Some(channel.terms.payer);
+        let barred = |channel: &Modelled| {
+            self.model.tokens[&channel.terms.token].barred.contains(&channel.terms.payer)
+        };
         let index = self.model.channels.iter().position(barred).unwrap_or(index);
         let claim_ = self.any_claim(index)?;
         let payee = claim_.channel.payee;
@@ -321,10 +322,10 @@ impl Run {
         let Channel { payer, payee, .. } = self.model.channels[index].terms;
         let account = if self.random.one_in(3) { payee } else { payer };
         let barred = &mut self.model.tokens.get_mut(&usdc).context("the token that bars")?.barred;
-        match barred.take() {
+        match barred.pop_first() {
             Some(account) => self.world.unblacklist(account).await,
             None => {
-                *barred = Some(account);
+                barred.insert(account);
                 self.world.blacklist(account).await
             }
         }

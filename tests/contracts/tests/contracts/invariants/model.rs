@@ -1,4 +1,4 @@
-//! The contract in plain arithmetic.
+//! The channels of a run with their keys, under the shared rules of the contract.
 //!
 //! Every function says what must happen: it changes the books and returns whether the contract accepts. A
 //! refusal changes nothing.
@@ -6,7 +6,11 @@
 use std::collections::BTreeMap;
 
 use alloy::{primitives::Address, signers::local::PrivateKeySigner};
-use farthing_contract_tests::PayChannels::Channel;
+pub(crate) use farthing_contract_tests::rules::Token;
+use farthing_contract_tests::{
+    PayChannels::Channel,
+    rules::{Parties, Refused, Slot},
+};
 
 use crate::world::State;
 
@@ -29,39 +33,18 @@ impl Modelled {
 
     /// What a well-signed claim adds, by the rule of the contract.
     pub(crate) fn due(&self, amount: u128) -> u128 {
-        amount.min(self.state.deposited).saturating_sub(self.state.claimed)
+        self.slot().due(amount)
     }
 
-    fn empty(&mut self) {
-        let claimed = self.state.claimed;
-        self.state = State { deposited: claimed, claimed, close_at: 0 };
-        self.round += 1;
-    }
-}
-
-/// One token: who has how much of it, and how it misbehaves.
-pub(crate) struct Token {
-    pub(crate) balances: BTreeMap<Address, u128>,
-    /// All there ever was.
-    pub(crate) minted: u128,
-    /// Kept of every transfer, which must be at least this much.
-    pub(crate) fee: u128,
-    /// What transfers have cost so far.
-    pub(crate) kept: u128,
-    /// Who may neither send nor receive.
-    pub(crate) barred: Option<Address>,
-}
-
-impl Token {
-    pub(crate) fn can_move(&self, from: Address, to: Address, amount: u128) -> bool {
-        let barred = self.barred.is_some_and(|barred| barred == from || barred == to);
-        !barred && amount >= self.fee && self.balances.get(&from).is_some_and(|balance| *balance >= amount)
+    fn slot(&self) -> Slot {
+        let State { deposited, claimed, close_at } = self.state;
+        Slot { deposited, claimed, close_at, round: self.round }
     }
 
-    pub(crate) fn moves(&mut self, from: Address, to: Address, amount: u128) {
-        *self.balances.entry(from).or_default() -= amount;
-        *self.balances.entry(to).or_default() += amount - self.fee;
-        self.kept += self.fee;
+    fn put(&mut self, slot: Slot) {
+        let Slot { deposited, claimed, close_at, round } = slot;
+        self.state = State { deposited, claimed, close_at };
+        self.round = round;
     }
 }
 
@@ -73,105 +56,64 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    pub(crate) fn token(&mut self, index: usize) -> &mut Token {
-        let token = self.channels[index].terms.token;
-        self.tokens.get_mut(&token).expect("every channel's token is known")
-    }
-
     pub(crate) fn deposit(&mut self, index: usize, amount: u128) -> bool {
-        let (payer, escrow) = (self.channels[index].terms.payer, self.escrow);
-        let token = self.token(index);
-        if amount <= token.fee || !token.can_move(payer, escrow, amount) {
-            return false;
-        }
-        token.moves(payer, escrow, amount);
-        let received = amount - token.fee;
-        self.channels[index].state.deposited += received;
-        true
+        self.apply(index, |slot, token, parties| slot.deposit(token, parties, amount)).is_ok()
     }
 
     pub(crate) fn claim(&mut self, index: usize, amount: u128) -> bool {
-        let due = self.channels[index].due(amount);
-        if due == 0 || !self.pays_out(index, self.channels[index].terms.payee, due) {
-            return false;
-        }
-        self.channels[index].state.claimed += due;
-        true
+        self.apply(index, |slot, token, parties| slot.claim(token, parties, amount)).is_ok()
     }
 
     /// One transfer for all rows, or nothing. Returns how many rows paid.
     pub(crate) fn claim_many(&mut self, rows: &[(usize, u128)]) -> Option<u64> {
-        let mut after: BTreeMap<usize, u128> = BTreeMap::new();
+        let mut after: BTreeMap<usize, Slot> = BTreeMap::new();
         let (mut total, mut paid) = (0, 0);
         for &(index, amount) in rows {
-            let channel = &self.channels[index];
-            let claimed = *after.get(&index).unwrap_or(&channel.state.claimed);
-            let due = amount.min(channel.state.deposited).saturating_sub(claimed);
-            after.insert(index, claimed + due);
+            let due = after.entry(index).or_insert_with(|| self.channels[index].slot()).settle(amount);
             total += due;
             paid += u64::from(due > 0);
         }
-        let first = rows.first().map(|row| row.0);
-        if let Some(index) = first
+        if let Some(&(index, _)) = rows.first()
             && total > 0
-            && !self.pays_out(index, self.channels[index].terms.payee, total)
         {
-            return None;
+            let pays = |_: &mut Slot, token: &mut Token, Parties { payee, escrow, .. }: Parties| {
+                if token.pays(escrow, payee, total) { Ok(()) } else { Err(Refused::TransferFailed) }
+            };
+            self.apply(index, pays).ok()?;
         }
-        for (index, claimed) in after {
-            self.channels[index].state.claimed = claimed;
+        for (index, slot) in after {
+            self.channels[index].put(slot);
         }
         Some(paid)
     }
 
     pub(crate) fn close(&mut self, index: usize, amount: u128, time: u64) -> Option<Close> {
-        let channel = &self.channels[index];
-        let (payer, payee) = (channel.terms.payer, channel.terms.payee);
-        let State { deposited, claimed, close_at } = channel.state;
-        let paid = channel.due(amount);
-        let refund = deposited - claimed - paid;
-        if (paid == 0 && refund == 0 && close_at == 0) || (paid > 0 && !self.pays_out(index, payee, paid)) {
-            return None;
-        }
-        self.channels[index].state.claimed += paid;
-        if refund > 0 && !self.pays_out(index, payer, refund) {
-            self.channels[index].state.close_at = time;
-            return Some(Close::Kept);
-        }
-        self.channels[index].empty();
-        Some(Close::Refunded)
+        let closed =
+            self.apply(index, |slot, token, parties| slot.close(token, parties, amount, time)).ok()?;
+        Some(if closed.is_kept { Close::Kept } else { Close::Refunded })
     }
 
     pub(crate) fn request_close(&mut self, index: usize, time: u64) -> bool {
-        let Modelled { terms, state, .. } = &mut self.channels[index];
-        if state.deposited == state.claimed || state.close_at != 0 {
-            return false;
-        }
-        state.close_at = time + terms.closeDelay.to::<u64>();
-        true
+        let delay_secs = self.channels[index].terms.closeDelay.to::<u64>();
+        self.apply(index, |slot, _, _| slot.request_close(delay_secs, time)).is_ok()
     }
 
     pub(crate) fn withdraw(&mut self, index: usize, time: u64) -> Option<u128> {
-        let Modelled { terms, state, .. } = &self.channels[index];
-        let (payer, refund) = (terms.payer, state.deposited - state.claimed);
-        if state.close_at == 0 || time < state.close_at {
-            return None;
-        }
-        if refund > 0 && !self.pays_out(index, payer, refund) {
-            return None;
-        }
-        self.channels[index].empty();
-        Some(refund)
+        self.apply(index, |slot, token, parties| slot.withdraw(token, parties, time)).ok()
     }
 
-    fn pays_out(&mut self, index: usize, to: Address, amount: u128) -> bool {
-        let escrow = self.escrow;
-        let token = self.token(index);
-        let can = token.can_move(escrow, to, amount);
-        if can {
-            token.moves(escrow, to, amount);
-        }
-        can
+    fn apply<T>(
+        &mut self,
+        index: usize,
+        change: impl FnOnce(&mut Slot, &mut Token, Parties) -> Result<T, Refused>,
+    ) -> Result<T, Refused> {
+        let channel = &mut self.channels[index];
+        let Channel { payer, payee, token, .. } = channel.terms;
+        let token = self.tokens.get_mut(&token).expect("every channel's token is known");
+        let mut slot = channel.slot();
+        let done = change(&mut slot, token, Parties { payer, payee, escrow: self.escrow })?;
+        channel.put(slot);
+        Ok(done)
     }
 }
 
