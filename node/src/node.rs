@@ -11,7 +11,10 @@ use farthing_discovery::{Catalog, News};
 use farthing_network::Inbound;
 use farthing_os::{clock, lock::DataFolder};
 use farthing_owner::{Owner, previews::Previews};
-use farthing_shared::disk::{aside, start_aside};
+use farthing_shared::{
+    disk::{aside, start_aside},
+    tasks::Tasks,
+};
 use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -46,7 +49,7 @@ const CLOSES_QUEUED_MAX: usize = 256;
 #[derive(Clone, Debug)]
 pub struct Node {
     pub handles: Handles,
-    tasks: TaskTracker,
+    tasks: Tasks,
     background: TaskTracker,
     stopping: CancellationToken,
     refused: RefusedFile,

@@ -56,7 +56,22 @@ impl fmt::Display for Space {
 
 /// Starts work that waits for the disk, or takes its time, apart from those who answer. It goes on if nobody waits for it.
 pub fn start_aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    #[cfg(feature = "played")]
+    if IS_PLAYED.get() {
+        return tokio::spawn(async move { work() });
+    }
     spawn_blocking(work)
+}
+
+#[cfg(feature = "played")]
+thread_local! {
+    static IS_PLAYED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Has this thread do such work itself, in its turn among its tasks: then everything on it happens in the same order each time.
+#[cfg(feature = "played")]
+pub fn play_on_this_thread() {
+    IS_PLAYED.set(true);
 }
 
 /// Does such work, and waits for it. A panic of it goes on in its caller.

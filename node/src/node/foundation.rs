@@ -28,10 +28,10 @@ use farthing_owner::{
     x402::Door,
 };
 use farthing_protocol::{ChannelConfig, ChannelId, Escrow, wire::NetworkName};
-use farthing_shared::{call_ends::CallEnds, disk::start_aside, refused::RefusedCalls};
+use farthing_shared::{call_ends::CallEnds, disk::start_aside, refused::RefusedCalls, tasks::Tasks};
 use farthing_wallet::{Signer, Wallet};
 use tokio::sync::mpsc;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     alerts::{AlertsParts, MoneyElsewhere, MoneyLeft},
@@ -81,7 +81,7 @@ pub(super) struct Foundation {
     elsewhere: Vec<MoneyElsewhere>,
     ends: CallEnds,
     pub(super) refused: RefusedCalls,
-    pub(super) tasks: TaskTracker,
+    pub(super) tasks: Tasks,
     pub(super) stopping: CancellationToken,
 }
 
@@ -145,7 +145,7 @@ impl Foundation {
             elsewhere,
             ends: CallEnds::default(),
             refused,
-            tasks: TaskTracker::new(),
+            tasks: Tasks::default(),
             stopping: CancellationToken::new(),
         };
         Ok((foundation, inbound, news))

@@ -30,7 +30,7 @@ async fn a_server_that_is_played_is_asked_and_judged_as_any_other() {
 
     let asked = Arc::new(AtomicUsize::new(0));
     let upstream = upstream_of(silent_at_first(&asked));
-    let answer = upstream.fetch(&request(Method::Post, &[])).await;
+    let answer = upstream.fetch(&request_with(Method::Post, &[], Bytes::from_static(b"{}"))).await;
     assert_eq!((answer.fault, asked.load(Ordering::Relaxed)), (Some(Fault::Silent), 1), "and a write is not");
 
     let slow = upstream_of(PlayedServer::new(|_| Box::pin(pending::<Option<http::Response<Bytes>>>())));
