@@ -91,7 +91,7 @@ impl Played {
         let (way_back, answer) = oneshot::channel();
         let has_left = Arc::new(AtomicBool::new(false));
         let may_be_served = || has_left.load(Ordering::Relaxed);
-        let exchange = PlayedExchange { message, body, way_back };
+        let exchange = PlayedExchange { message, body, way_back: Some(way_back) };
         let call = PlayedCall { owner, exchange, has_left: Arc::clone(&has_left) };
         let carried = async {
             if self.0.calls.send(call).await.is_err() {
@@ -131,7 +131,7 @@ impl PlayedCall {
     }
 
     /// Ends it: nothing was sent.
-    pub fn fail(self, why: NotStarted) {
+    pub fn fail(mut self, why: NotStarted) {
         self.exchange.end(Err(CallFailure::NeverStarted(why)));
     }
 
@@ -149,7 +149,8 @@ impl PlayedCall {
 pub struct PlayedExchange {
     message: CallMessage,
     body: Bytes,
-    way_back: oneshot::Sender<Answer>,
+    /// None once its caller has heard how it ended.
+    way_back: Option<oneshot::Sender<Answer>>,
 }
 
 impl PlayedExchange {
@@ -172,17 +173,19 @@ impl PlayedExchange {
     }
 
     /// Brings an answer to the caller, which may have gone.
-    pub fn answer(self, reply: CallReply, body: Bytes) {
+    pub fn answer(mut self, reply: CallReply, body: Bytes) {
         self.end(Ok((reply, body)));
     }
 
-    /// Breaks it off.
-    pub fn lose(self, why: Interrupted) {
+    /// Breaks it off for its caller. The message may arrive yet, and nothing that is answered then is heard.
+    pub fn break_off(&mut self, why: Interrupted) {
         self.end(Err(CallFailure::Unknown(why)));
     }
 
-    fn end(self, answer: Answer) {
-        // Who waited may have given up.
-        let _ = self.way_back.send(answer);
+    fn end(&mut self, answer: Answer) {
+        if let Some(way_back) = self.way_back.take() {
+            // Who waited may have given up.
+            let _ = way_back.send(answer);
+        }
     }
 }

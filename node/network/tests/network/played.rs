@@ -170,8 +170,11 @@ async fn a_message_is_lost_before_or_after_it_left_and_arrives_as_often_as_it_is
         tokio::join!(ask(), async { messages.recv().await.unwrap().fail(NotStarted::Offline(owner)) });
     assert_eq!(failed.unwrap_err(), CallFailure::NeverStarted(NotStarted::Offline(owner)));
     let (lost, ()) = tokio::join!(ask(), async {
-        let exchange = messages.recv().await.unwrap().leave();
-        exchange.lose(Interrupted::NoAnswer);
+        let mut exchange = messages.recv().await.unwrap().leave();
+        exchange.break_off(Interrupted::NoAnswer);
+        let (late, _) =
+            exchange.arrive(consumer.own_address(), false, Origin { number: 6, since: Instant::now() });
+        assert_eq!(late.message, status_question(), "it may arrive all the same");
     });
     assert_eq!(lost.unwrap_err(), CallFailure::Unknown(Interrupted::NoAnswer));
 
