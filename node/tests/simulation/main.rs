@@ -25,6 +25,7 @@ mod random;
 mod shortest;
 
 mod choices;
+mod halves;
 mod machine;
 mod payee;
 mod payer;
