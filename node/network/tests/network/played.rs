@@ -174,7 +174,7 @@ async fn a_message_is_lost_before_or_after_it_left_and_arrives_as_often_as_it_is
         exchange.break_off(Interrupted::NoAnswer);
         let (late, _) =
             exchange.arrive(consumer.own_address(), false, Origin { number: 6, since: Instant::now() });
-        assert_eq!(late.message, status_question(), "it may arrive all the same");
+        assert_eq!(late.message, status_question(), "it may still arrive");
     });
     assert_eq!(lost.unwrap_err(), CallFailure::Unknown(Interrupted::NoAnswer));
 
