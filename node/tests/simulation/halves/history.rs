@@ -15,7 +15,7 @@ use super::{
 use crate::world::sum;
 
 const STEPS: usize = 40;
-/// Far longer than a call can be open once nothing fails any more.
+/// Longer than a call can be open once nothing fails any more, and than a forgotten one can still be charged.
 const RESTS_WITHIN: Duration = Duration::from_secs(1_800);
 
 pub struct History<'g> {
@@ -91,9 +91,13 @@ impl<'g> History<'g> {
             shared.tell("rest");
         }
         let until = Instant::now() + RESTS_WITHIN;
-        while self.consumer.is_busy() {
-            assert!(Instant::now() < until, "C4: {:?} have no end", self.consumer.open());
-            sleep(Duration::from_secs(1)).await;
+        while self.consumer.is_busy(self.ground) {
+            assert!(
+                Instant::now() < until,
+                "C4: {:?} are open, or room is kept for others",
+                self.consumer.open()
+            );
+            sleep(Duration::from_secs(5)).await;
         }
         // No copy can arrive any more, and the last questions about the books are answered.
         sleep(COPY_LIFETIME * 3).await;

@@ -123,12 +123,13 @@ impl ConsumerRun {
         });
     }
 
-    /// Whether somebody waits, or a call has no end yet.
-    pub fn is_busy(&mut self) -> bool {
+    /// Whether somebody waits, a call has no end yet, or room is kept for calls that a death may have made it forget.
+    pub fn is_busy(&mut self, ground: &Ground) -> bool {
         while let Some(caller) = self.callers.try_join_next() {
             caller.unwrap();
         }
-        !self.callers.is_empty() || !self.ledger().unresolved().unwrap().is_empty()
+        let forgets = self.half.channels.get(ground.id).is_some_and(|channel| !channel.forgotten.is_zero());
+        forgets || !self.callers.is_empty() || !self.ledger().unresolved().unwrap().is_empty()
     }
 
     /// The calls that have no end yet, by number.
