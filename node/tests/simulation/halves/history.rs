@@ -18,6 +18,9 @@ const STEPS: usize = 40;
 /// Longer than a call can be open once nothing fails any more, and than a forgotten one can still be charged.
 const RESTS_WITHIN: Duration = Duration::from_secs(1_800);
 
+/// Longer than the pauses between questions about the books grow in a history.
+const COMPARED_WITHIN: Duration = Duration::from_secs(60);
+
 pub struct History<'g> {
     ground: &'g Ground,
     state: State,
@@ -90,6 +93,8 @@ impl<'g> History<'g> {
             shared.has_faults = false;
             shared.tell("rest");
         }
+        // The books are compared again after a start, and once more when no copy of before can arrive.
+        sleep(COMPARED_WITHIN).await;
         let until = Instant::now() + RESTS_WITHIN;
         while self.consumer.is_busy(self.ground) {
             assert!(
@@ -99,7 +104,7 @@ impl<'g> History<'g> {
             );
             sleep(Duration::from_secs(5)).await;
         }
-        // No copy can arrive any more, and the last questions about the books are answered.
+        // No copy can arrive any more, and nothing runs.
         sleep(COPY_LIFETIME * 3).await;
     }
 
