@@ -14,7 +14,7 @@ use super::{
 };
 use crate::world::sum;
 
-const STEPS: usize = 40;
+const STEPS: usize = 32;
 /// Longer than a call can be open once nothing fails any more, and than a forgotten one can still be charged.
 const RESTS_WITHIN: Duration = Duration::from_secs(1_800);
 
