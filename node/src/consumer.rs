@@ -26,11 +26,12 @@ use farthing_protocol::{
 use farthing_shared::{
     call_ends::{BegunCall, CallEnds},
     keyed_mutex::KeyedMutex,
+    tasks::Tasks,
 };
 use farthing_wallet::Signer;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 pub mod accounts;
 pub mod answer;
@@ -221,7 +222,7 @@ pub struct ConsumerParts {
     pub conduct: Conduct,
     pub settings: PurchaseSettings,
     /// Work that outlives its caller: acknowledgements and resolutions. Shutdown waits for it.
-    pub tasks: TaskTracker,
+    pub tasks: Tasks,
     /// Ends what would wait without end.
     pub stopping: CancellationToken,
     pub ends: CallEnds,

@@ -11,42 +11,43 @@ use farthing_discovery::{Catalog, News};
 use farthing_network::Inbound;
 use farthing_os::{clock, lock::DataFolder};
 use farthing_owner::{Owner, previews::Previews};
-use farthing_shared::blocking::{run_blocking, start_blocking};
+use farthing_shared::{
+    blocking::{run_blocking, start_blocking},
+    tasks::Tasks,
+};
 use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     alerts::Alerts,
     backup::staged,
-    consumer::{Consumer, funding::Funding},
     handles::Handles,
     history::tally::Tally,
     home::{Home, LockedHome},
     saved::SavedRequests,
     secrets::Secrets,
-    settlement::Settlement,
 };
 
 mod foundation;
+pub mod halves;
 mod refused;
 mod settings;
 mod upkeep;
 
 use foundation::Foundation;
+use halves::Halves;
 use refused::RefusedFile;
 use settings::spending_limits;
 use upkeep::{favour, hold_against_chain, keep_uses, prune, rise_above_others, used_before};
 
 /// The longest time that a node which is told to end waits for running calls.
 pub const DRAIN_MAX: Duration = Duration::from_secs(20);
-/// Cooperative closes waiting to be carried out.
-const CLOSES_QUEUED_MAX: usize = 256;
 
 /// A running node. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Node {
     pub handles: Handles,
-    tasks: TaskTracker,
+    tasks: Tasks,
     background: TaskTracker,
     stopping: CancellationToken,
     refused: RefusedFile,
@@ -67,23 +68,18 @@ impl Node {
         let secrets = Arc::new(Secrets::new(secret_file, secrets, used_before(&ledger)?));
         let (foundation, inbound, news) = Foundation::lay(config, &opened.wallet, ledger).await?;
 
-        let funding = Funding::restore(foundation.funding()).await?;
-        let consumer = Consumer::new(foundation.consumer(&funding)?);
-        let (closes, closes_receiver) = mpsc::channel(CLOSES_QUEUED_MAX);
-        let owner = Owner::new(foundation.owner(closes)?);
-        let (settlement, settlement_task) =
-            Settlement::new(foundation.settlement(&funding, consumer.accounts(), closes_receiver))?;
-
-        let readiness = foundation.readiness();
+        let (halves, settlement_task) = Halves::start(foundation.halves()).await?;
+        let readiness = foundation.readiness(&halves);
         let backups = foundation.backups()?;
         let health = foundation.health()?;
-        let alerts = foundation.alerts(&readiness, &consumer, &funding, &backups, &health);
+        let alerts = foundation.alerts(&readiness, &halves, &backups, &health);
         let alerts = Alerts::restore(alerts)?;
         let saved = SavedRequests::restore(foundation.ledger.clone())?;
         let versions = foundation.learned.join("versions.json");
         let refused = RefusedFile::new(&foundation.learned, foundation.refused.clone());
+        let Halves { consumer, owner, settlement } = halves;
         let handles = Handles {
-            config: Arc::new(foundation.config),
+            config: foundation.config,
             wallet: foundation.signer.address(),
             peer_id: opened.wallet.public_key().peer_id(),
             network_name: foundation.network_name,
@@ -93,11 +89,11 @@ impl Node {
             registry: foundation.registry,
             previews: Previews::default(),
             catalog: foundation.catalog,
-            consumer,
-            channels: foundation.channels,
-            funding,
-            book: foundation.book,
-            owner: owner.clone(),
+            consumer: consumer.consumer,
+            channels: consumer.channels,
+            funding: consumer.funding,
+            book: owner.book,
+            owner: owner.owner.clone(),
             settlement,
             saved,
             secrets,
@@ -115,7 +111,7 @@ impl Node {
         let background = TaskTracker::new();
         let (tasks, stopping) = (foundation.tasks, foundation.stopping);
         let node = Self { handles, tasks, background, stopping, refused, _lock: Arc::new(lock) };
-        node.serve_peers(inbound, owner);
+        node.serve_peers(inbound, owner.owner);
         node.keep_listings(news, versions);
         node.keep_house();
         node.handles.publish().await;

@@ -54,15 +54,28 @@ impl Ledger {
 
     /// Opens a ledger over any storage, for tests; an empty storage becomes a new ledger.
     pub fn with_backend(backend: impl StorageBackend) -> Result<Self, OpenError> {
-        let failure = Failure::default();
-        let database = open_database(backend, &failure)?;
-        schema::prepare(&database)?;
-        check(&failure)?;
-        let store = Arc::new(Store::new(database, failure)?);
-        store.look_for_losses();
-        let queue = Queue::start(store).map_err(OpenError::Thread)?;
+        let queue = Queue::start(open_store(backend)?).map_err(OpenError::Thread)?;
         Ok(Self::new(queue))
     }
+
+    /// Opens a ledger over any storage, for worlds that are played on one thread: each operation is committed by whoever asks for
+    /// it. Its last handle notes nothing, so that the next start finds a crash unless [`Self::end_promises`] was called.
+    ///
+    /// # Errors
+    /// [`OpenError`], saying what to do.
+    pub fn without_thread(backend: impl StorageBackend) -> Result<Self, OpenError> {
+        Ok(Self::new(Queue::without_thread(open_store(backend)?)))
+    }
+}
+
+fn open_store(backend: impl StorageBackend) -> Result<Arc<Store>, OpenError> {
+    let failure = Failure::default();
+    let database = open_database(backend, &failure)?;
+    schema::prepare(&database)?;
+    check(&failure)?;
+    let store = Arc::new(Store::new(database, failure)?);
+    store.look_for_losses();
+    Ok(store)
 }
 
 fn open_database(backend: impl StorageBackend, failure: &Failure) -> Result<Database, OpenError> {

@@ -215,6 +215,7 @@ where
 #[derive(Debug)]
 pub(crate) struct Queue {
     waiting: Arc<Waiting>,
+    /// None where whoever asks for a commit makes it.
     thread: Option<JoinHandle<()>>,
     store: Arc<Store>,
 }
@@ -238,6 +239,11 @@ impl Queue {
         Ok(Self { waiting, thread: Some(thread), store })
     }
 
+    /// Without a thread: each operation is committed by itself, by whoever asks for it, before it is queued.
+    pub(crate) fn without_thread(store: Arc<Store>) -> Self {
+        Self { waiting: Arc::new(Waiting::default()), thread: None, store }
+    }
+
     pub(crate) fn store(&self) -> &Arc<Store> {
         &self.store
     }
@@ -249,7 +255,7 @@ impl Queue {
         F: FnOnce(&WriteTransaction) -> Result<T> + Send + 'static,
     {
         let (job, pending) = self.operation(run)?;
-        self.waiting.begin(job).await?;
+        self.begin(job).await?;
         Ok(pending)
     }
 
@@ -260,10 +266,19 @@ impl Queue {
         F: FnOnce(&WriteTransaction) -> Result<T> + Send + 'static,
     {
         let (job, pending) = self.operation(run)?;
-        if let Some(job) = self.waiting.ride(job)? {
-            self.waiting.begin(job).await?;
+        let job = if self.thread.is_some() { self.waiting.ride(job)? } else { Some(job) };
+        if let Some(job) = job {
+            self.begin(job).await?;
         }
         pending.await
+    }
+
+    async fn begin(&self, job: Box<dyn Job>) -> Result<()> {
+        if self.thread.is_some() {
+            return self.waiting.begin(job).await;
+        }
+        self.store.serve(vec![job]);
+        Ok(())
     }
 
     fn operation<T, F>(&self, run: F) -> Result<(Box<dyn Job>, Pending<T>)>
@@ -388,6 +403,18 @@ mod tests {
         drop(riding);
         drop(queue);
         assert_eq!(stored(&store), 101);
+    }
+
+    #[tokio::test]
+    async fn without_a_thread_an_operation_is_stored_before_anybody_waits_for_it() {
+        let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
+        let queue = Queue::without_thread(Arc::new(Store::new(database, Failure::default()).unwrap()));
+        let pending = queue.enqueue(insert(0)).await.unwrap();
+        assert_eq!(stored(queue.store()), 1);
+        pending.await.unwrap();
+        queue.ride(insert(1)).await.unwrap();
+        queue.catch_up().await;
+        assert_eq!((stored(queue.store()), queue.stats().commits), (2, 2));
     }
 
     #[tokio::test]

@@ -44,7 +44,9 @@ pub struct InboundCall {
 pub struct Responder(oneshot::Sender<(CallReply, Bytes)>);
 
 impl Responder {
-    pub(crate) fn new() -> (Self, oneshot::Receiver<(CallReply, Bytes)>) {
+    /// A way back, and where its answer comes out.
+    #[must_use]
+    pub fn pair() -> (Self, oneshot::Receiver<(CallReply, Bytes)>) {
         let (sender, receiver) = oneshot::channel();
         (Self(sender), receiver)
     }

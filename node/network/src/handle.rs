@@ -26,7 +26,7 @@ use crate::{
     call::{AskingStream, KeptStreams, Missed},
     command::{Command, NoStream, Protocol},
     gossip::Subject,
-    info::{self, INFO_DEADLINE},
+    info,
     line::Line,
     partners::Partners,
     publisher::Publication,
@@ -36,6 +36,9 @@ use crate::{
 };
 
 pub(crate) mod lookup;
+#[cfg(feature = "memory")]
+mod played;
+mod questions;
 mod reach;
 
 use reach::Reach;
@@ -70,6 +73,9 @@ pub(crate) struct Inner {
     pub(crate) budget: ByteBudget,
     missed: Missed,
     pub(crate) kept: Arc<KeptStreams>,
+    /// Set where no swarm carries calls.
+    #[cfg(feature = "memory")]
+    played: Option<crate::Played>,
 }
 
 /// The places for calls that go out, streams for them, and the wallets that this node pays.
@@ -77,6 +83,8 @@ pub(crate) struct Calls {
     pub(crate) calling: Arc<Admission>,
     pub(crate) kept: Arc<KeptStreams>,
     pub(crate) partners: Partners,
+    #[cfg(feature = "memory")]
+    pub(crate) played: Option<crate::Played>,
 }
 
 /// The purpose for which a wallet is to be reached.
@@ -96,7 +104,6 @@ impl NetworkHandle {
         reporter: Reporter,
         config: &NetworkConfig,
     ) -> Self {
-        let Calls { calling, kept, partners } = calls;
         Self(Arc::new(Inner {
             own: config.key.address(),
             network: config.network.clone(),
@@ -105,13 +112,15 @@ impl NetworkHandle {
             counters,
             reach: Reach::default(),
             status,
-            calling,
-            partners,
+            calling: calls.calling,
+            partners: calls.partners,
             reporter,
             limits: config.limits.clone(),
             budget: config.budget.clone(),
             missed: Missed::default(),
-            kept,
+            kept: calls.kept,
+            #[cfg(feature = "memory")]
+            played: calls.played,
         }))
     }
 
@@ -152,6 +161,10 @@ impl NetworkHandle {
         let head = check_message(message, body).map_err(CallFailure::NeverStarted)?;
         let _place = self.0.calling.admit(owner).ok_or(CallFailure::NeverStarted(NotStarted::LocalLimit))?;
         let room = self.0.room_for(message).ok_or(CallFailure::NeverStarted(NotStarted::NoRoom))?;
+        #[cfg(feature = "memory")]
+        if let Some(line) = &self.0.played {
+            return self.0.call_played(line, owner, (message, body), deadline, room).await;
+        }
         let stream = timeout(deadline, self.0.call_stream(owner, body.len())).await;
         let (mut stream, warm) =
             stream.unwrap_or(Err(NotStarted::Deadline)).map_err(CallFailure::NeverStarted)?;
@@ -219,6 +232,10 @@ impl NetworkHandle {
     pub async fn connect(&self, peer: Address) -> Result<(), NotStarted> {
         if self.connected_peers().await.contains(&peer) {
             return Ok(());
+        }
+        #[cfg(feature = "memory")]
+        if let Some(line) = &self.0.played {
+            return line.check_there(peer);
         }
         self.0.reach(peer, Purpose::Call).await
     }
@@ -305,6 +322,10 @@ impl NetworkHandle {
     /// Holds it against `peer` that it sent what no honest node sends, such as a forged listing. Five of these in
     /// ten minutes block it.
     pub fn accuse(&self, peer: Address) {
+        #[cfg(feature = "memory")]
+        if let Some(line) = &self.0.played {
+            line.note_accused(peer);
+        }
         self.0.reporter.strike(peer, Strike::BadSignature);
     }
 
@@ -315,6 +336,10 @@ impl NetworkHandle {
 
     /// The wallets of [`Self::peers`].
     pub async fn connected_peers(&self) -> Vec<Address> {
+        #[cfg(feature = "memory")]
+        if let Some(line) = &self.0.played {
+            return line.there();
+        }
         self.neighbours().await.into_iter().map(|neighbour| neighbour.address).collect()
     }
 
@@ -438,30 +463,6 @@ impl Inner {
         let needed = self.missed.bytes(message);
         let room = self.budget.take(needed.max(ANSWER_BYTES_MIN))?;
         Some(if needed == 0 { self.budget.nothing() } else { room })
-    }
-
-    pub(crate) async fn ask(
-        self: &Arc<Self>,
-        peer: Address,
-        request: &InfoRequest,
-    ) -> Result<InfoResponse, CallFailure> {
-        let (stream, _) = self.stream(peer, Protocol::Info).await.map_err(CallFailure::NeverStarted)?;
-        self.ask_on(stream, request).await
-    }
-
-    pub(crate) async fn ask_connected(
-        &self,
-        peer: Address,
-        request: &InfoRequest,
-    ) -> Result<InfoResponse, CallFailure> {
-        let stream = self.open(peer, Protocol::Info).await.map_err(CallFailure::NeverStarted)?;
-        let stream = stream.ok_or(CallFailure::NeverStarted(NotStarted::NotConnected(peer)))?;
-        self.ask_on(stream, request).await
-    }
-
-    async fn ask_on(&self, stream: Line, request: &InfoRequest) -> Result<InfoResponse, CallFailure> {
-        let answer = timeout(INFO_DEADLINE, info::exchange(stream, request, &self.budget)).await;
-        answer.unwrap_or(Err(Interrupted::Deadline)).map_err(CallFailure::Unknown)
     }
 
     pub(crate) async fn neighbours(&self) -> Vec<Neighbour> {

@@ -47,6 +47,8 @@ mod outbound;
 mod pace;
 mod partners;
 mod peer_book;
+#[cfg(feature = "memory")]
+mod played;
 mod portmap;
 mod publisher;
 mod reach_report;
@@ -82,6 +84,8 @@ pub use handle::{
 };
 pub use info::{InboundInfo, InfoResponder};
 pub use line::Origin;
+#[cfg(feature = "memory")]
+pub use played::{Played, PlayedCall, PlayedExchange};
 pub use reach_report::{
     AddressCheck, AddressSource, CheckFailure, Gateway, ReachState, Reachability, RecordHolders, RelayUse,
     Transport,

@@ -179,7 +179,13 @@ impl Network {
             status,
             records,
             counters,
-            Calls { calling, kept, partners },
+            Calls {
+                calling,
+                kept,
+                partners,
+                #[cfg(feature = "memory")]
+                played: None,
+            },
             reporter,
             &config,
         );

@@ -25,13 +25,13 @@ use farthing_shared::{
     blocking::run_blocking,
     call_ends::{BegunCall, CallEnds},
     refused::{RefusedCall, RefusedCalls},
+    tasks::Tasks,
 };
 use farthing_wallet::Signer;
 use tokio::{
     sync::mpsc,
     time::{Instant, MissedTickBehavior},
 };
-use tokio_util::task::TaskTracker;
 
 pub mod admit;
 pub mod answer;
@@ -103,7 +103,7 @@ pub struct OwnerParts {
     pub terms: Terms,
     /// Channels whose payer asks for a cooperative close; settlement carries it out.
     pub closes: mpsc::Sender<ChannelId>,
-    pub tasks: TaskTracker,
+    pub tasks: Tasks,
     pub ends: CallEnds,
     pub refused: RefusedCalls,
     /// Sales to x402 clients.

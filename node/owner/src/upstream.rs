@@ -20,6 +20,8 @@ mod links;
 mod options;
 mod own_ports;
 mod permit;
+#[cfg(feature = "played")]
+mod played;
 mod request;
 mod times;
 
@@ -44,6 +46,8 @@ use http::HeaderMap;
 use tokio::time::timeout;
 use url::Url;
 
+#[cfg(feature = "played")]
+pub use self::played::{PlayedRequest, PlayedServer};
 use self::{address::Resolver, options::Waits, times::Times};
 pub use self::{
     address::{AddressClass, ForbiddenAddress, ResolverError, resolver_error},
@@ -288,10 +292,7 @@ impl Upstream {
         }
         let sent = self.http_request(request)?;
         let slow_head = |_| Failure::new(Fault::SlowHead, 0);
-        let response = timeout(waits.head(), self.client.execute(sent))
-            .await
-            .map_err(slow_head)?
-            .map_err(|error| failure_of(&error))?;
+        let response = timeout(waits.head(), self.execute(sent)).await.map_err(slow_head)??;
         let headers = self.passed_back(request, &response);
         let status = response.status().as_u16();
         self.check_head(request, &response, most)?;
@@ -315,6 +316,15 @@ impl Upstream {
                 Ok((outcome, said, headers, room.attach(taken)))
             }
         }
+    }
+
+    async fn execute(&self, sent: reqwest::Request) -> Result<reqwest::Response, Failure> {
+        #[cfg(feature = "played")]
+        if let Some(server) = &self.options.played {
+            let silent = Failure { fault: Fault::Silent, status: 0, silent: true };
+            return server.execute(sent).await.ok_or(silent);
+        }
+        self.client.execute(sent).await.map_err(|error| failure_of(&error))
     }
 
     async fn body(

@@ -29,11 +29,10 @@ use farthing_protocol::{
     record::FLAG_ACCEPTS_CALLS,
     wire::NetworkName,
 };
-use farthing_shared::{call_ends::CallEnds, refused::RefusedCalls};
+use farthing_shared::{call_ends::CallEnds, refused::RefusedCalls, tasks::Tasks};
 use farthing_wallet::Wallet;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
-use tokio_util::task::TaskTracker;
 
 /// No condition takes this long; a test that waits longer has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -123,7 +122,7 @@ async fn owner(key: SecretKey, ledger: Ledger) -> Owner {
             without_gas_max: Usdc::ZERO,
         },
         closes,
-        tasks: TaskTracker::new(),
+        tasks: Tasks::default(),
         ends: CallEnds::default(),
         refused: RefusedCalls::default(),
         door,

@@ -15,10 +15,10 @@ use farthing_protocol::{Address, ChannelConfig, ChannelId, Usdc, listing::Accept
 use farthing_shared::{
     chain_view::{self, NotReady},
     keyed_mutex::KeyedMutex,
+    tasks::Tasks,
 };
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
-use tokio_util::task::TaskTracker;
 
 use super::{
     AwaitedClose, AwaitedDeposit, BuyError, MissingFunds,
@@ -77,7 +77,7 @@ pub struct FundingParts {
     pub policy: DepositPolicy,
     pub close_delay_max_secs: u64,
     pub rest_limits: RestLimits,
-    pub tasks: TaskTracker,
+    pub tasks: Tasks,
 }
 
 impl Deref for FundingInner {

@@ -1,4 +1,4 @@
-//! The parts that everything else in the node stands on, and what each half and the rest are made of.
+//! The parts that everything else in the node stands on, and what the halves and the rest are made of.
 
 use std::{
     path::{Path, PathBuf},
@@ -14,55 +14,37 @@ use farthing_ledger::{Ledger, LedgerError};
 use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle, ReachConfig, RendezvousConfig};
 use farthing_os::clock;
 use farthing_owner::{
-    OwnerParts,
-    book::{self, Book},
     health::Health,
-    late::ToldFree,
-    load::Load,
     node_record,
     registry::Registry,
-    running::Calls,
     terms::Terms,
-    told::{BooksLimiter, GivenAgain},
     upstream::{OwnPorts, UpstreamOptions},
-    x402::Door,
 };
-use farthing_protocol::{ChannelConfig, ChannelId, Escrow, wire::NetworkName};
-use farthing_shared::{blocking::start_blocking, call_ends::CallEnds, refused::RefusedCalls};
+use farthing_protocol::wire::NetworkName;
+use farthing_shared::{blocking::start_blocking, call_ends::CallEnds, refused::RefusedCalls, tasks::Tasks};
 use farthing_wallet::{Signer, Wallet};
 use tokio::sync::mpsc;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     alerts::{AlertsParts, MoneyElsewhere, MoneyLeft},
     backup::{Automatic, Backups},
     chain_spec::chain_spec,
-    consumer::{
-        Consumer, ConsumerParts,
-        accounts::Accounts,
-        channels::PayerChannels,
-        conduct::Conduct,
-        funding::{Funding, FundingParts},
-        rules::Rules,
-    },
     escrows::Escrows,
     home,
     journal::LedgerJournal,
-    settlement::SettlementParts,
     status::Readiness,
 };
 
 use super::{
+    halves::{HalfParts, Halves, HalvesParts},
     refused,
-    settings::{
-        accept, catalog_options, deposits, flagging, load_limits, policy, purchases, rest_limits,
-        spending_limits, terms, upstream_options,
-    },
+    settings::{accept, catalog_options, terms, upstream_options},
 };
 
-/// Settings and wallet, the adapters, the owner's services, and the channels of both sides.
+/// Settings and wallet, the adapters, and the owner's services.
 pub(super) struct Foundation {
-    pub(super) config: Config,
+    pub(super) config: Arc<Config>,
     pub(super) signer: Signer,
     pub(super) ledger: Ledger,
     pub(super) chain: ChainHandle,
@@ -72,8 +54,6 @@ pub(super) struct Foundation {
     pub(super) learned: PathBuf,
     pub(super) registry: Registry,
     pub(super) catalog: Catalog,
-    pub(super) channels: Arc<PayerChannels>,
-    pub(super) book: Book,
     pub(super) budget: ByteBudget,
     pub(super) upstream: UpstreamOptions,
     terms: Terms,
@@ -81,12 +61,12 @@ pub(super) struct Foundation {
     elsewhere: Vec<MoneyElsewhere>,
     ends: CallEnds,
     pub(super) refused: RefusedCalls,
-    pub(super) tasks: TaskTracker,
+    pub(super) tasks: Tasks,
     pub(super) stopping: CancellationToken,
 }
 
 impl Foundation {
-    /// Starts chain, network and catalog, and brings services and channels into memory.
+    /// Starts chain, network and catalog, and brings services into memory.
     pub(super) async fn lay(
         config: Config,
         wallet: &Wallet,
@@ -116,9 +96,6 @@ impl Foundation {
         own_ports.follow(network.status());
         let refused = refused::read(&learned).await;
 
-        let channels = Arc::new(PayerChannels::default());
-        let book = Book::new(terms.unsafe_max, terms.without_gas_max);
-        restore(&ledger, &spec.escrow(), &channels, &book)?;
         let escrows = Escrows::note(&ledger, spec.escrow(), &home::chains(&config.node.data_dir)).await?;
         let elsewhere = MoneyElsewhere::read(&ledger, &escrows)?;
 
@@ -127,7 +104,7 @@ impl Foundation {
             Catalog::new(store, network.clone(), network_name.clone(), Arc::new(registry.clone()));
         catalog.completed_before(&ledger)?;
         let foundation = Self {
-            config,
+            config: Arc::new(config),
             signer,
             ledger,
             chain,
@@ -136,8 +113,6 @@ impl Foundation {
             learned,
             registry,
             catalog,
-            channels,
-            book,
             budget,
             upstream,
             terms,
@@ -145,90 +120,35 @@ impl Foundation {
             elsewhere,
             ends: CallEnds::default(),
             refused,
-            tasks: TaskTracker::new(),
+            tasks: Tasks::default(),
             stopping: CancellationToken::new(),
         };
         Ok((foundation, inbound, news))
     }
 
-    pub(super) fn funding(&self) -> FundingParts {
-        FundingParts {
-            wallet: self.signer.address(),
-            chain: self.chain.clone(),
-            ledger: self.ledger.clone(),
-            channels: self.channels.clone(),
-            escrows: self.escrows.clone(),
-            policy: deposits(&self.config),
-            close_delay_max_secs: self.config.spending.close_delay_max_secs,
-            rest_limits: rest_limits(&self.config),
-            tasks: self.tasks.clone(),
-        }
-    }
-
-    pub(super) fn consumer(&self, funding: &Funding) -> Result<ConsumerParts, LedgerError> {
-        let spending = &self.config.spending;
-        Ok(ConsumerParts {
+    /// What both halves are started from.
+    pub(super) fn halves(&self) -> HalvesParts {
+        let half = HalfParts {
+            config: self.config.clone(),
             signer: self.signer.clone(),
             ledger: self.ledger.clone(),
-            network: self.network.clone(),
             chain: self.chain.clone(),
+            network: self.network.clone(),
+            ends: self.ends.clone(),
+            tasks: self.tasks.clone(),
+            stopping: self.stopping.clone(),
+        };
+        HalvesParts {
+            half,
             catalog: self.catalog.clone(),
-            channels: self.channels.clone(),
-            funding: funding.clone(),
-            rules: Rules::restore(self.ledger.clone(), spending_limits(&self.config), spending.enabled)?,
-            conduct: Conduct::restore(self.ledger.clone(), flagging(&self.config))?,
-            settings: purchases(&self.config),
-            tasks: self.tasks.clone(),
-            stopping: self.stopping.clone(),
-            ends: self.ends.clone(),
-        })
-    }
-
-    pub(super) fn owner(&self, closes: mpsc::Sender<ChannelId>) -> Result<OwnerParts, LedgerError> {
-        Ok(OwnerParts {
-            signer: self.signer.clone(),
-            ledger: self.ledger.clone(),
-            chain: self.chain.clone(),
+            escrows: self.escrows.clone(),
             registry: self.registry.clone(),
-            book: self.book.clone(),
-            calls: Calls::default(),
-            told_free: ToldFree::default(),
-            load: Load::new(load_limits(&self.config), self.budget.clone()),
-            told: BooksLimiter::default(),
-            given: GivenAgain::default(),
-            closes,
-            terms: self.terms,
-            tasks: self.tasks.clone(),
-            ends: self.ends.clone(),
+            budget: self.budget.clone(),
             refused: self.refused.clone(),
-            door: Door::restore(self.ledger.clone())?,
-        })
-    }
-
-    pub(super) fn settlement(
-        &self,
-        funding: &Funding,
-        accounts: Arc<Accounts>,
-        closes: mpsc::Receiver<ChannelId>,
-    ) -> SettlementParts {
-        SettlementParts {
-            signer: self.signer.clone(),
-            chain: self.chain.clone(),
-            ledger: self.ledger.clone(),
-            network: self.network.clone(),
-            book: self.book.clone(),
-            channels: self.channels.clone(),
-            funding: funding.clone(),
-            accounts,
-            policy: policy(&self.config),
-            terms: self.terms,
-            interval: self.config.settlement.interval,
-            closes,
-            stopping: self.stopping.clone(),
         }
     }
 
-    pub(super) fn readiness(&self) -> Readiness {
+    pub(super) fn readiness(&self, halves: &Halves) -> Readiness {
         Readiness {
             ledger: self.ledger.clone(),
             chain: self.chain.clone(),
@@ -238,8 +158,8 @@ impl Foundation {
             signer: self.signer.clone(),
             budget: self.budget.clone(),
             ends: self.ends.clone(),
-            channels: self.channels.clone(),
-            book: self.book.clone(),
+            channels: halves.consumer.channels.clone(),
+            book: halves.owner.book.clone(),
             data_dir: self.config.node.data_dir.clone(),
             started_secs: clock::now_secs(),
         }
@@ -258,8 +178,7 @@ impl Foundation {
     pub(super) fn alerts(
         &self,
         readiness: &Readiness,
-        consumer: &Consumer,
-        funding: &Funding,
+        halves: &Halves,
         backups: &Automatic,
         health: &Health,
     ) -> AlertsParts {
@@ -268,10 +187,10 @@ impl Foundation {
             network_name: self.network_name.clone(),
             ledger: self.ledger.clone(),
             readiness: readiness.clone(),
-            consumer: consumer.clone(),
-            funding: funding.clone(),
-            channels: self.channels.clone(),
-            book: self.book.clone(),
+            consumer: halves.consumer.consumer.clone(),
+            funding: halves.consumer.funding.clone(),
+            channels: halves.consumer.channels.clone(),
+            book: halves.owner.book.clone(),
             terms: self.terms,
             elsewhere: self.elsewhere.clone(),
             left: MoneyLeft::read(&self.config.node.data_dir, self.signer.address()),
@@ -336,57 +255,4 @@ async fn start_network(
     // The clock keeps the sequence rising even when the ledger was lost.
     network.record_seq_start = (last + 1).max(clock::now_secs());
     Ok(Network::start(network).await?)
-}
-
-/// Brings the ledger's channels into memory, and tells both halves which of them lie elsewhere. Calls that were in progress were
-/// neither charged nor answered.
-fn restore(ledger: &Ledger, escrow: &Escrow, channels: &PayerChannels, book: &Book) -> anyhow::Result<()> {
-    let is_elsewhere = |id, config: &ChannelConfig| !escrow.holds(id, config);
-    for row in ledger.payer_channels()? {
-        channels.restore(&row, is_elsewhere(row.id, &row.config));
-    }
-    for row in ledger.payee_channels()? {
-        book.restore(&row, book::proof(&row, &escrow.domain()), is_elsewhere(row.id, &row.config));
-    }
-    for settlement in ledger.settlements_under_way()? {
-        tracing::info!(
-            id = settlement.id,
-            "a claim was under way at the last stop; the chain decides how it ends"
-        );
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use farthing_ledger::{PayeeChannelFacts, PayerChannelFacts};
-    use farthing_protocol::{Address, Usdc};
-    use redb::backends::InMemoryBackend;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn both_halves_know_which_channels_lie_elsewhere_than_the_settings_name() {
-        let [payer, payee, contract, token, other] = [1, 2, 3, 4, 5].map(|n| Address::from_bytes([n; 20]));
-        let escrow = Escrow { chain_id: 1, contract, token };
-        let config = ChannelConfig { payer, payee, token, signer: payer, close_delay_secs: 1, salt: [0; 32] };
-        let (id, deposited, claimed) = (config.id(&escrow.domain()), Usdc::from_micros(1), Usdc::ZERO);
-        let facts = PayerChannelFacts { id, config, deposited, claimed, round: Some(0), stopped: false };
-        let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
-        ledger.put_payer_channel(facts).await.unwrap();
-        let facts = PayeeChannelFacts { id, config, deposited, claimed, closing: false };
-        ledger.put_payee_channel(facts).await.unwrap();
-        for settings in [
-            escrow,
-            Escrow { chain_id: 2, ..escrow },
-            Escrow { contract: other, ..escrow },
-            Escrow { token: other, ..escrow },
-        ] {
-            let (channels, book) = (PayerChannels::default(), Book::with_places(1));
-            restore(&ledger, &settings, &channels, &book).unwrap();
-            let in_use = (settings == escrow).then_some(id);
-            assert_eq!(channels.in_use(payee).map(|channel| channel.id), in_use, "{settings:?}");
-            assert_eq!(book.get(id).unwrap().is_elsewhere, settings != escrow, "{settings:?}");
-        }
-    }
 }

@@ -99,7 +99,7 @@ impl Payee {
             None => match self.admit(&request) {
                 Ok(reserved) => {
                     let has_ended = self.has_ended(call_id);
-                    self.service.execute(&request, has_ended);
+                    self.service.execute(call_id, request.method.is_safe(), has_ended).unwrap();
                     let serving = Serving { request, reserved, running, waiting: vec![stream] };
                     self.serving.insert(call_id, serving);
                     self.check();
@@ -152,7 +152,7 @@ impl Payee {
     }
 
     fn ask_once_more(&mut self, request: &CallRequest, row: &CallRow) -> Arc<Answer> {
-        self.service.execute(request, true);
+        self.service.execute(request.call_id, request.method.is_safe(), true).unwrap();
         let said = said(row.call.outcome, row.call.status);
         Answer::repeated(row, said, |receipt| Ok(self.signer.sign_receipt(receipt).unwrap())).unwrap()
     }

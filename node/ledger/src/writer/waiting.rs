@@ -95,7 +95,7 @@ impl Queue {
     /// See [`crate::Ledger::catch_up`].
     pub(crate) async fn catch_up(&self) {
         let (waiter, answer) = oneshot::channel();
-        if self.waiting.begin(Box::new(Mark(waiter))).await.is_ok() {
+        if self.begin(Box::new(Mark(waiter))).await.is_ok() {
             let _ = answer.await;
         }
     }

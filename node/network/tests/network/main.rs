@@ -14,6 +14,8 @@ mod inside;
 mod knocking;
 mod lifecycle;
 mod meddling;
+#[cfg(feature = "memory")]
+mod played;
 mod proxy;
 mod raw;
 mod reachability;

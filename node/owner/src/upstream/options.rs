@@ -31,6 +31,9 @@ pub struct UpstreamOptions {
     pub class: Option<AddressClass>,
     /// Ports of this node on this machine, which can be nobody's upstream.
     pub own_ports: OwnPorts,
+    /// Asked in place of every server.
+    #[cfg(feature = "played")]
+    pub played: Option<super::PlayedServer>,
 }
 
 impl Default for UpstreamOptions {
@@ -45,6 +48,8 @@ impl Default for UpstreamOptions {
             response_headers: BTreeSet::new(),
             class: None,
             own_ports: OwnPorts::default(),
+            #[cfg(feature = "played")]
+            played: None,
         }
     }
 }

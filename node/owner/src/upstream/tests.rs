@@ -23,6 +23,8 @@ use super::*;
 
 mod passed_back;
 mod paths;
+#[cfg(feature = "played")]
+mod played;
 mod relayed;
 
 /// Waits short enough for a test, long enough for a busy machine.

@@ -47,7 +47,7 @@ async fn limited(chain: ChainHandle, ledger: Ledger, per_owner: Usdc) -> Funding
         policy: DepositPolicy::default(),
         close_delay_max_secs: 86_400,
         rest_limits: RestLimits { per_owner, in_all: usdc(1_000_000) },
-        tasks: TaskTracker::new(),
+        tasks: Tasks::default(),
     })
     .await
     .unwrap()

@@ -6,9 +6,10 @@ use std::collections::BTreeSet;
 use farthing_ledger::Served;
 use farthing_network::{Network, NetworkConfig};
 use farthing_protocol::{CallMessage, wire::NetworkName};
+use farthing_shared::tasks::Tasks;
 use farthing_wallet::Wallet;
 use tokio::time::timeout;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::{
@@ -131,7 +132,7 @@ async fn a_payers_close_is_carried_out_while_another_owner_leaves_this_node_wait
         policy: DepositPolicy::default(),
         close_delay_max_secs: 86_400,
         rest_limits: RestLimits { per_owner: usdc(DEPOSIT), in_all: usdc(DEPOSIT) },
-        tasks: TaskTracker::new(),
+        tasks: Tasks::default(),
     });
     let (closes, asked) = mpsc::channel(256);
     let (_settlement, work) = Settlement::new(SettlementParts {

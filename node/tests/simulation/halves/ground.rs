@@ -1,0 +1,196 @@
+//! The ground of every history of two halves: a chain with a contract, two wallets with a channel between them, a service that one
+//! has published and the other knows.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use bytes::Bytes;
+use farthing_chain::{Chain, ChainHandle, ChainStatus, MemoryJournal};
+use farthing_config::{Config, Sources, load};
+use farthing_control::types::ServiceFile;
+use farthing_discovery::{Catalog, KnownService, OwnServices};
+use farthing_ledger::{Ledger, Namespace};
+use farthing_network::{NetworkConfig, NetworkHandle};
+use farthing_node::escrows::Escrows;
+use farthing_owner::{assemble::assemble, registry::Registry, upstream::UpstreamOptions};
+use farthing_protocol::{
+    Address, ChannelConfig, ChannelId, Escrow, SecretKey, ServiceId, Usdc,
+    listing::{Accept, SCHEME_CHANNEL},
+    wire::NetworkName,
+};
+use farthing_testnet::{LocalChain, anvil::Anvil};
+use farthing_wallet::{Signer, Wallet};
+use redb::backends::InMemoryBackend;
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::runtime::{Builder, Runtime};
+
+/// Of one call, and the most of a day: fourteen calls, fewer than a history orders.
+const PRICE: &str = "0.001";
+pub const PER_DAY: Usdc = Usdc::from_micros(14_000);
+/// Never low: no deposit is made.
+pub const DEPOSIT: Usdc = Usdc::from_micros(1_000_000);
+pub const NETWORK: &str = "played";
+/// Nobody is asked there.
+const UPSTREAM: &str = "http://127.0.0.1:9";
+
+/// One side's wallet, and its view of the chain.
+#[derive(Debug)]
+pub struct Party {
+    pub key: SecretKey,
+    pub signer: Signer,
+    pub chain: ChainHandle,
+}
+
+impl Party {
+    /// A node of this wallet without a swarm.
+    pub fn network(&self) -> NetworkConfig {
+        network(&self.key)
+    }
+}
+
+/// What all histories have in common.
+#[derive(Debug)]
+pub struct Ground {
+    pub config: Arc<Config>,
+    pub consumer: Party,
+    pub owner: Party,
+    pub escrow: Escrow,
+    pub accept: Accept,
+    pub channel: ChannelConfig,
+    pub id: ChannelId,
+    pub service: ServiceId,
+    /// The service as the owner's ledger has it.
+    pub document: (Bytes, Bytes),
+    pub catalog: Catalog,
+}
+
+/// What has to stay as long as there are histories: the chain, which goes on in real time, in a runtime of its own.
+#[derive(Debug)]
+pub struct Kept {
+    _folder: TempDir,
+    _chain: LocalChain,
+    _runtime: Runtime,
+}
+
+impl Ground {
+    pub fn lay() -> (Self, Kept) {
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let [payer, payee] = [11, 12].map(|n| SecretKey::from_bytes(&[n; 32]).unwrap());
+        let local = runtime.block_on(LocalChain::start()).unwrap();
+        let config = Arc::new(config(&local));
+        let consumer = runtime.block_on(party(&local, payer));
+        let owner = runtime.block_on(party(&local, payee));
+        let escrow = owner.chain.spec().escrow();
+        let accept = Accept {
+            scheme: SCHEME_CHANNEL.to_owned(),
+            chain_id: escrow.chain_id,
+            asset: escrow.token,
+            pay_to: owner.key.address(),
+            contract: escrow.contract,
+            min_deposit: config.settlement.channel_min,
+            close_delay_secs: config.chain.close_delay_secs,
+        };
+        let channel = ChannelConfig {
+            payer: consumer.key.address(),
+            payee: owner.key.address(),
+            token: escrow.token,
+            signer: consumer.key.address(),
+            close_delay_secs: config.chain.close_delay_secs,
+            salt: [0; 32],
+        };
+        let (document, known) = runtime.block_on(published(&owner, &accept));
+        let service = known.listing().service;
+        let catalog = runtime.block_on(catalog(&consumer, &folder, Arc::new(known)));
+        let id = channel.id(&escrow.domain());
+        let ground =
+            Self { config, consumer, owner, escrow, accept, channel, id, service, document, catalog };
+        (ground, Kept { _folder: folder, _chain: local, _runtime: runtime })
+    }
+
+    pub fn escrows(&self) -> Escrows {
+        Escrows::new(self.escrow, &BTreeSet::new())
+    }
+}
+
+fn network(key: &SecretKey) -> NetworkConfig {
+    NetworkConfig::new(key.clone(), NetworkName::new(NETWORK).unwrap())
+}
+
+/// The settings of a node, with a day's limit that a history comes to.
+fn config(local: &LocalChain) -> Config {
+    let set = [
+        "chain.preset=local".to_owned(),
+        format!("chain.rpc_urls={}", local.rpc_url()),
+        format!("chain.token={}", local.token),
+        format!("spending.per_day={PER_DAY}"),
+        format!("spending.per_secret_day={PER_DAY}"),
+        "limits.call_total_ms=12000".to_owned(),
+        "limits.uncharged_per_minute=1000000".to_owned(),
+        "limits.uncharged_in_all=1000000".to_owned(),
+    ];
+    let sources =
+        Sources { data_dir: Some("/nowhere/farthing".into()), set: set.into(), ..Sources::default() };
+    load(&sources).unwrap().config
+}
+
+async fn party(local: &LocalChain, key: SecretKey) -> Party {
+    let spec = farthing_chain::local(local.rpc_url(), Anvil::CHAIN_ID, local.token);
+    let signer = Wallet::from_key(key.clone()).signer(spec.escrow().domain());
+    let chain = Chain::start(spec, key.clone(), Arc::new(MemoryJournal::default())).await.unwrap();
+    chain.head().wait_for(Option::is_some).await.unwrap();
+    chain.status().wait_for(|status| *status == ChainStatus::Ready).await.unwrap();
+    Party { key, signer, chain }
+}
+
+fn empty_ledger() -> Ledger {
+    Ledger::with_backend(InMemoryBackend::new()).unwrap()
+}
+
+/// Publishes the service. As the owner's ledger has it, and as others read it.
+async fn published(owner: &Party, accept: &Accept) -> ((Bytes, Bytes), KnownService) {
+    let ledger = empty_ledger();
+    let registry = Registry::load(
+        owner.signer.clone(),
+        ledger.clone(),
+        NETWORK.to_owned(),
+        vec![accept.clone()],
+        UpstreamOptions::default(),
+    );
+    let registry = registry.unwrap();
+    let number = json!([{ "name": "n", "required": true }]);
+    let file: ServiceFile = serde_json::from_value(json!({
+        "name": "Earthquakes",
+        "category": "test",
+        "upstream": UPSTREAM,
+        "price": PRICE,
+        "operations": [
+            { "method": "GET", "path": "/quakes", "parameters": number },
+            { "method": "POST", "path": "/quakes", "parameters": number },
+        ],
+    }))
+    .unwrap();
+    let registered = registry.add(assemble(file, None).unwrap()).await.unwrap();
+    let listing = registered.listing().clone();
+    let details = registry.blob(&listing.details_hash).unwrap();
+    let document = ledger.list(Namespace::Services).unwrap().remove(0);
+    (document, KnownService::new(listing, &details).unwrap())
+}
+
+/// The catalog of a consumer that knows the service and finds nothing else.
+async fn catalog(consumer: &Party, folder: &TempDir, known: Arc<KnownService>) -> Catalog {
+    let wallet: Address = consumer.key.address();
+    let options = farthing_catalog::Options::new(NETWORK, wallet);
+    let (store, _) = farthing_catalog::Catalog::open(folder.path(), options).unwrap();
+    let own = Registry::load(
+        consumer.signer.clone(),
+        empty_ledger(),
+        NETWORK.to_owned(),
+        Vec::new(),
+        UpstreamOptions::default(),
+    );
+    let (handle, _, _) = NetworkHandle::played(&consumer.network());
+    let (catalog, _) = Catalog::new(store, handle, NETWORK.to_owned(), Arc::new(own.unwrap()));
+    catalog.use_from_now(&known).await;
+    catalog
+}

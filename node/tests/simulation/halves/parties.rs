@@ -1,0 +1,224 @@
+//! One run of each half, from its start to its death. What lasts between two runs is its disk.
+
+use std::sync::Arc;
+
+use farthing_bounds::ByteBudget;
+use farthing_ledger::{Ledger, Namespace, PayeeChannelFacts, PayerChannelFacts};
+use farthing_network::{NetworkHandle, Played};
+use farthing_node::{
+    consumer::{Order, spending::Grant},
+    node::halves::{ConsumerHalf, HalfParts, OwnerHalf},
+};
+use farthing_owner::{
+    book::{self, View},
+    registry::Registry,
+    upstream::UpstreamOptions,
+};
+use farthing_protocol::Usdc;
+use farthing_shared::{call_ends::CallEnds, refused::RefusedCalls, tasks::Tasks};
+use tokio::{sync::mpsc, task::JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    ground::{DEPOSIT, Ground, NETWORK, Party},
+    line::carry,
+    state::{OwnerThere, State, call_id, method, number},
+};
+use crate::disk::Disk;
+
+const SECRET: &str = "laptop";
+const BODIES_BYTES: usize = 64 * 1024 * 1024;
+const INBOUND_MAX: usize = 64;
+
+/// A half on a disk: everything that it has begun ends with it, and what its disk has then is found by the next one.
+struct HalfRun {
+    disk: Disk,
+    parts: HalfParts,
+}
+
+impl HalfRun {
+    fn begin(ground: &Ground, party: &Party, disk: Disk, network: NetworkHandle) -> Self {
+        let parts = HalfParts {
+            config: Arc::clone(&ground.config),
+            signer: party.signer.clone(),
+            ledger: Ledger::without_thread(disk.clone()).unwrap(),
+            chain: party.chain.clone(),
+            network,
+            ends: CallEnds::default(),
+            tasks: Tasks::default(),
+            stopping: CancellationToken::new(),
+        };
+        Self { disk, parts }
+    }
+
+    /// Dies between two steps of each of its tasks. A copy of the disk, because a database writes when it is dropped.
+    fn die(self) -> Disk {
+        self.parts.tasks.abort_all();
+        Disk::new(self.disk.bytes())
+    }
+}
+
+/// A run of the half that buys, with the callers that wait for it.
+pub struct ConsumerRun {
+    run: HalfRun,
+    pub half: ConsumerHalf,
+    pub line: Played,
+    callers: JoinSet<()>,
+}
+
+impl ConsumerRun {
+    /// An empty disk with the channel's deposit in its ledger.
+    pub async fn first_disk(ground: &Ground) -> Disk {
+        let disk = Disk::default();
+        let facts = PayerChannelFacts {
+            id: ground.id,
+            config: ground.channel,
+            deposited: DEPOSIT,
+            claimed: Usdc::ZERO,
+            round: Some(0),
+            stopped: false,
+        };
+        Ledger::without_thread(disk.clone()).unwrap().put_payer_channel(facts).await.unwrap();
+        Disk::new(disk.bytes())
+    }
+
+    pub async fn start(ground: &Ground, state: &State, run: u64, disk: Disk) -> Self {
+        let (network, line, messages) = NetworkHandle::played(&ground.consumer.network());
+        line.connect_to([ground.owner.key.address()]);
+        let run_of_half = HalfRun::begin(ground, &ground.consumer, disk, network);
+        // The network goes on when the half dies: what has left, has left.
+        tokio::spawn(carry(state.clone(), ground.consumer.key.address(), run, messages));
+        let parts = run_of_half.parts.clone();
+        let half = ConsumerHalf::start(parts, ground.catalog.clone(), ground.escrows()).await.unwrap();
+        let open = half.consumer.recover().unwrap();
+        state.tell(format!("the consumer starts, {open} open"));
+        Self { run: run_of_half, half, line, callers: JoinSet::new() }
+    }
+
+    pub const fn ledger(&self) -> &Ledger {
+        &self.run.parts.ledger
+    }
+
+    /// Has a caller order a call and wait for its end.
+    pub fn order(&mut self, ground: &Ground, state: &State, number: u64) {
+        let order = Order {
+            grant: Arc::new(Grant::unlimited(SECRET)),
+            call_id: call_id(number),
+            service: ground.service,
+            method: method(number),
+            path: "/quakes".to_owned(),
+            params: [("n".to_owned(), number.to_string())].into(),
+            headers: [].into(),
+            body: bytes::Bytes::new(),
+            max_price: None,
+        };
+        let (consumer, state) = (self.half.consumer.clone(), state.clone());
+        state.tell(format!("order {number}"));
+        self.callers.spawn(async move {
+            let end = match consumer.buy(order).await {
+                Ok(bought) => format!("status {}, {} charged", bought.status, bought.charged),
+                Err(error) => error.to_string(),
+            };
+            state.tell(format!("end of {number}: {end}"));
+        });
+    }
+
+    /// Whether somebody waits, a call has no end yet, or room is kept for calls that a death may have made it forget.
+    pub fn is_busy(&mut self, ground: &Ground) -> bool {
+        while let Some(caller) = self.callers.try_join_next() {
+            caller.unwrap();
+        }
+        let forgets = self.half.channels.get(ground.id).is_some_and(|channel| !channel.forgotten.is_zero());
+        forgets || !self.callers.is_empty() || !self.ledger().unresolved().unwrap().is_empty()
+    }
+
+    /// The calls that have no end yet, by number.
+    pub fn open(&self) -> Vec<u64> {
+        let open = self.ledger().unresolved().unwrap();
+        open.iter().map(|promise| number(promise.request.call_id)).collect()
+    }
+
+    pub fn die(mut self, state: &State) -> Disk {
+        self.callers.abort_all();
+        state.tell(format!("the consumer dies, with {:?} open", self.open()));
+        self.run.die()
+    }
+}
+
+/// A run of the half that sells.
+pub struct OwnerRun {
+    run: HalfRun,
+    pub half: OwnerHalf,
+}
+
+impl OwnerRun {
+    /// An empty disk with the channel and the service in its ledger.
+    pub async fn first_disk(ground: &Ground) -> Disk {
+        let disk = Disk::default();
+        let facts = PayeeChannelFacts {
+            id: ground.id,
+            config: ground.channel,
+            deposited: DEPOSIT,
+            claimed: Usdc::ZERO,
+            closing: false,
+        };
+        let ledger = Ledger::without_thread(disk.clone()).unwrap();
+        ledger.put_payee_channel(facts).await.unwrap();
+        let (key, value) = ground.document.clone();
+        ledger.put(Namespace::Services, key, value).await.unwrap();
+        drop(ledger);
+        Disk::new(disk.bytes())
+    }
+
+    /// Starts it, and shows it the chain.
+    pub fn start(ground: &Ground, state: &State, disk: Disk) -> Self {
+        let (network, _, _) = NetworkHandle::played(&ground.owner.network());
+        let run = HalfRun::begin(ground, &ground.owner, disk, network);
+        let ledger = run.parts.ledger.clone();
+        let server = state.server(ground.consumer.key.address());
+        let registry = Registry::load(
+            ground.owner.signer.clone(),
+            ledger.clone(),
+            NETWORK.to_owned(),
+            vec![ground.accept.clone()],
+            UpstreamOptions { played: Some(server), ..UpstreamOptions::default() },
+        );
+        let (closes, _) = mpsc::channel(1);
+        let half = OwnerHalf::start(
+            run.parts.clone(),
+            registry.unwrap(),
+            ByteBudget::new(BODIES_BYTES),
+            RefusedCalls::default(),
+            closes,
+        );
+        let half = half.unwrap();
+        for row in ledger.payee_channels().unwrap() {
+            let view = View { safe_deposited: row.deposited, close_at_secs: None, round: 0, safe_round: 0 };
+            half.book.apply(&row, book::proof(&row, ground.owner.signer.domain()), view);
+        }
+        let (calls, inbound) = mpsc::channel(INBOUND_MAX);
+        let owner = half.owner.clone();
+        run.parts.tasks.spawn(async move { owner.run(inbound).await });
+        let mut shared = state.lock();
+        shared.owner = Some(OwnerThere { calls, ledger });
+        shared.reconnect();
+        shared.tell("the owner starts");
+        drop(shared);
+        Self { run, half }
+    }
+
+    pub const fn ledger(&self) -> &Ledger {
+        &self.run.parts.ledger
+    }
+
+    /// Nothing that is on its way arrives at the next run.
+    pub fn die(self, state: &State) -> Disk {
+        let mut shared = state.lock();
+        shared.owner = None;
+        shared.run += 1;
+        shared.reconnect();
+        shared.tell("the owner dies");
+        drop(shared);
+        self.run.die()
+    }
+}

@@ -1,0 +1,184 @@
+//! What the tasks of one history share: chance, the log, the connection, the owner that is there, and its service.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use farthing_ledger::{Ledger, ServedRow};
+use farthing_network::{InboundCall, Origin};
+use farthing_owner::upstream::{PlayedRequest, PlayedServer};
+use farthing_protocol::{Address, CallId, call::Method};
+use parking_lot::{Mutex, MutexGuard};
+use tokio::{sync::mpsc, time::Instant};
+
+use crate::{random::Random, service::Service};
+
+/// A cheap handle.
+#[derive(Clone)]
+pub struct State(Arc<Mutex<Shared>>);
+
+pub struct Shared {
+    pub random: Random,
+    /// Cleared when faults stop.
+    pub has_faults: bool,
+    pub owner: Option<OwnerThere>,
+    /// Another one for each start of the owner.
+    pub run: u64,
+    pub connection: Connection,
+    pub service: Service,
+    /// Promises that the service saw broken.
+    pub broken: Vec<String>,
+    log: Vec<String>,
+    started: Instant,
+}
+
+/// The owner's node as it can be reached now.
+#[derive(Clone)]
+pub struct OwnerThere {
+    pub calls: mpsc::Sender<InboundCall>,
+    pub ledger: Ledger,
+}
+
+/// The newest connection between the two nodes. What is sent over it arrives in order.
+#[derive(Clone, Copy)]
+pub struct Connection {
+    pub origin: Origin,
+    last_arrival: Instant,
+}
+
+impl Connection {
+    fn new(number: u64) -> Self {
+        let since = Instant::now();
+        Self { origin: Origin { number, since }, last_arrival: since }
+    }
+}
+
+impl Shared {
+    /// A time between these, in milliseconds.
+    pub fn millis(&mut self, least: u64, most: u64) -> Duration {
+        Duration::from_millis(least + self.random.u64_below(most - least + 1))
+    }
+
+    /// The time at which a message arrives that takes so long, behind those before it.
+    pub fn arrival(&mut self, takes: Duration) -> Instant {
+        let next = self.connection.last_arrival + Duration::from_millis(1);
+        self.connection.last_arrival = next.max(Instant::now() + takes);
+        self.connection.last_arrival
+    }
+
+    /// Connects anew.
+    pub fn reconnect(&mut self) {
+        self.connection = Connection::new(self.connection.origin.number + 1);
+    }
+
+    pub fn tell(&mut self, line: impl AsRef<str>) {
+        let at = self.started.elapsed().as_secs_f64();
+        self.log.push(format!("{at:>8.3} {}", line.as_ref()));
+    }
+
+    /// Whether an answer or a charge of a call is stored.
+    fn has_ended(&self, payer: Address, call_id: CallId) -> bool {
+        let row = self.owner.as_ref().map(|owner| owner.ledger.served(payer, call_id).unwrap());
+        matches!(row.flatten(), Some(ServedRow::Done(row)) if row.receipt.is_final())
+    }
+}
+
+impl State {
+    /// To be made in the runtime of its history.
+    pub fn new(seed: u64) -> Self {
+        let started = Instant::now();
+        Self(Arc::new(Mutex::new(Shared {
+            random: Random::new(seed),
+            has_faults: true,
+            owner: None,
+            run: 0,
+            connection: Connection::new(0),
+            service: Service::default(),
+            broken: Vec::new(),
+            log: Vec::new(),
+            started,
+        })))
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.0.lock()
+    }
+
+    pub fn tell(&self, line: impl AsRef<str>) {
+        self.lock().tell(line);
+    }
+
+    /// What happened so far, a line each.
+    pub fn log(&self) -> String {
+        self.lock().log.join("\n")
+    }
+
+    /// The server behind the service, which counts what it is asked for by `payer`.
+    pub fn server(&self, payer: Address) -> PlayedServer {
+        let state = self.clone();
+        PlayedServer::new(move |request| {
+            let end = state.lock().execute(payer, &request);
+            Box::pin(async move {
+                match end {
+                    Execution::Silent => None,
+                    Execution::Never => std::future::pending().await,
+                    Execution::Answer(status, takes) => {
+                        tokio::time::sleep(takes).await;
+                        let mut answer = http::Response::new(Bytes::from_static(b"{}"));
+                        *answer.status_mut() = status;
+                        let json = http::HeaderValue::from_static("application/json");
+                        answer.headers_mut().insert(http::header::CONTENT_TYPE, json);
+                        Some(answer)
+                    }
+                }
+            })
+        })
+    }
+}
+
+/// What the server makes of one request.
+enum Execution {
+    /// It breaks off.
+    Silent,
+    Never,
+    Answer(http::StatusCode, Duration),
+}
+
+impl Shared {
+    fn execute(&mut self, payer: Address, request: &PlayedRequest) -> Execution {
+        let number = request.url.query_pairs().find_map(|(name, value)| (name == "n").then_some(value));
+        let number: u64 = number.and_then(|text| text.parse().ok()).unwrap_or_default();
+        let (call_id, is_safe) = (call_id(number), request.method == http::Method::GET);
+        let has_ended = self.has_ended(payer, call_id);
+        if let Err(broken) = self.service.execute(call_id, is_safe, has_ended) {
+            self.broken.push(format!("call {number}: {broken}"));
+        }
+        let ok = http::StatusCode::OK;
+        let end = match self.random.below(if self.has_faults { 100 } else { 1 }) {
+            0..82 => Execution::Answer(ok, self.millis(1, 200)),
+            82..88 => Execution::Answer(http::StatusCode::INTERNAL_SERVER_ERROR, self.millis(1, 200)),
+            88..92 => Execution::Answer(ok, self.millis(1_000, 6_000)),
+            // A read is sent again after that, which is one execution more. It has no more than one after its end.
+            92..96 if !has_ended => Execution::Silent,
+            _ => Execution::Never,
+        };
+        self.tell(format!("the service executes {number}"));
+        end
+    }
+}
+
+/// The id of the call with this number.
+pub fn call_id(number: u64) -> CallId {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&number.to_be_bytes());
+    CallId::from_bytes(bytes)
+}
+
+/// The number of a call.
+pub fn number(id: CallId) -> u64 {
+    u64::from_be_bytes(id.as_bytes()[..8].try_into().unwrap())
+}
+
+/// The way in which a number is asked for.
+pub fn method(number: u64) -> Method {
+    if number.is_multiple_of(3) { Method::Post } else { Method::Get }
+}
