@@ -8,6 +8,7 @@
 //! may have happened, so a copy goes on where the record ends, and no copy is served unpaid or charged again.
 
 mod call;
+mod domain;
 mod due;
 mod noted;
 mod offers;
@@ -24,20 +25,19 @@ use farthing_discovery::CallPlan;
 use farthing_ledger::{Ledger, LedgerError};
 use farthing_os::{clock, killpoint};
 use farthing_protocol::{
-    Address, CallId, CallRequest, Hash, Outcome, Refusal, RefusalCode, TokenDomain, TransferAuthorization,
-    Usdc, limits,
+    Address, CallId, CallRequest, Hash, Outcome, Refusal, RefusalCode, TransferAuthorization, Usdc, limits,
 };
 use farthing_shared::{
     call_ends::{BegunCall, Half},
     keyed_mutex::KeyedMutex,
 };
 use farthing_x402::{InvalidPayment, ReceivedPayment, Terms};
-use parking_lot::Mutex;
-use tokio::{sync::Semaphore, time::Instant};
+use tokio::sync::Semaphore;
 
 pub use self::call::{DoorAnswer, DoorCall, SoldAnswer};
 use self::{
     call::CallRoom,
+    domain::KeptDomain,
     offers::Offers,
     pledges::{Pledge, Pledges},
     sales::{AnswerHead, Sale, SaleKey, SaleState, Sales},
@@ -66,7 +66,7 @@ pub struct Door {
     offers: Offers,
     pledges: Arc<Pledges>,
     checks: Semaphore,
-    token: Mutex<Option<(Instant, TokenDomain)>>,
+    token: KeptDomain,
 }
 
 impl Door {
@@ -82,7 +82,7 @@ impl Door {
             offers: Offers::default(),
             pledges: Arc::default(),
             checks: Semaphore::new(CHECKS_MAX),
-            token: Mutex::default(),
+            token: KeptDomain::default(),
         })
     }
 }

@@ -1,9 +1,9 @@
 //! The price of a call, and the terms on which it is sold now.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use farthing_chain::ChainKind;
-use farthing_protocol::{Refusal, RefusalCode, TokenDomain, Usdc};
+use farthing_protocol::{Refusal, RefusalCode, Usdc};
 use farthing_shared::chain_view;
 use farthing_x402::Terms;
 use tokio::time::Instant;
@@ -16,8 +16,6 @@ use crate::{Owner, admit::check_not_paused, registry::Registered};
 
 /// An offered price is at least so many times the gas of its transaction, which may rise until that is sent.
 const GAS_FACTOR_MIN: u64 = 3;
-/// The token's domain is read again after this time: a lie about it must not outlive the endpoint that told it.
-const TOKEN_KEPT: Duration = Duration::from_secs(600);
 
 impl Owner {
     /// The service of a call, and the terms on which it is sold now. No chain is asked as a rule: the token's domain is kept.
@@ -42,7 +40,9 @@ impl Owner {
             summary => format!("{}: {summary}", listing.name),
         };
         let (pay_to, timeout_secs) = (self.0.signer.address(), TIMEOUT_SECS);
-        let terms = Terms { price, pay_to, token: self.token().await?, timeout_secs, description };
+        let asking = async { self.0.chain.token_domain().await.map_err(|error| away(&error)) };
+        let token = self.0.door.token.get(Instant::now(), asking).await?;
+        let terms = Terms { price, pay_to, token, timeout_secs, description };
         Ok((service, terms))
     }
 
@@ -83,18 +83,6 @@ impl Owner {
             return Err(Refusal::new(RefusalCode::SchemeUnsupported, detail));
         }
         Ok(())
-    }
-
-    async fn token(&self) -> Result<TokenDomain, Refusal> {
-        let kept = self.0.door.token.lock().clone();
-        if let Some((since, token)) = kept
-            && since.elapsed() < TOKEN_KEPT
-        {
-            return Ok(token);
-        }
-        let token = self.0.chain.token_domain().await.map_err(|error| away(&error))?;
-        *self.0.door.token.lock() = Some((Instant::now(), token.clone()));
-        Ok(token)
     }
 }
 
