@@ -138,7 +138,7 @@ impl Owner {
         let sold = self.sell_in_turn(call, payment, key, call_id).await;
         drop(turn);
         let answer = sold.unwrap_or_else(DoorAnswer::Refused);
-        self.note_sold(&begun, authorization.from, &call.path, &answer);
+        self.note_sold(&begun, &payment.transfer, &call.path, &answer);
         answer
     }
 

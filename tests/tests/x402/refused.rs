@@ -1,6 +1,7 @@
 //! Requests that buy nothing: payments that do not pay, and requests that nobody offers.
 
 use anyhow::{Result, ensure};
+use farthing_control::endpoint;
 use farthing_protocol::{Address, SecretKey, TransferAuthorization, Usdc};
 use farthing_testnet::rpc;
 use farthing_tests::{upstream::Gate, wait::eventually};
@@ -92,6 +93,23 @@ async fn a_request_for_nothing_that_is_offered_is_refused_without_terms() -> Res
     );
     assert_eq!(shop.upstream.hits(), 0);
     shop.check(0).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_of_calls_names_a_wallet_only_if_its_key_signed_the_payment() -> Result<()> {
+    let (shop, stranger) = (Shop::open().await?, SecretKey::from_bytes(&[2; 32])?);
+    // Nobody sells this path, so the payment is not looked at.
+    for key in [&stranger, &shop.payer] {
+        let payment = shop.authorization(1).sign(&shop.domain(), key);
+        let answer = shop.pay(Method::GET, "/unknown", &payment).await?;
+        assert_eq!(answer.status, StatusCode::NOT_FOUND, "{answer:?}");
+    }
+    let refused = endpoint::Calls.with("limit", 500).with("outcome", "refused");
+    let page = shop.owner.control().ask(refused).await?;
+    let mut named: Vec<_> = page.calls.iter().map(|call| call.peer.map(|peer| peer.0)).collect();
+    named.sort_unstable();
+    assert_eq!(named, [None, Some(shop.payer.address())], "{page:?}");
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -41,6 +41,12 @@ impl KeptDomain {
         told
     }
 
+    /// Returns the domain that was told last, however long ago.
+    pub(super) fn last(&self) -> Option<TokenDomain> {
+        let told = self.told.lock();
+        told.as_ref().and_then(|(_, domain)| domain.as_ref().ok().cloned())
+    }
+
     fn kept(&self, now: Instant) -> Option<Result<TokenDomain, Refusal>> {
         let told = self.told.lock();
         let (since, domain) = told.as_ref()?;
