@@ -127,6 +127,12 @@ async fn a_payer_that_empties_its_wallet_meanwhile_gets_no_answer_until_it_has_p
     let answer = shop.pay_for(&held, "/held", &payment).await?;
     ensure!(answer.status == StatusCode::OK, "{answer:?}");
     assert_eq!(gate.count(), 1);
+    let charged = "farthing_calls_total{side=\"owner\",outcome=\"charged\"}";
+    assert_eq!(
+        metrics(&shop.owner).await?.get(charged),
+        Some(&1),
+        "the first answer of a payment is a charged call"
+    );
     shop.check(1).await
 }
 

@@ -92,7 +92,7 @@ pub struct SoldAnswer {
     pub body: Bytes,
     /// The transaction that paid it; `None` for an answer that costs nothing.
     pub paid_by: Option<Hash>,
-    /// True if it was given before, or could have been.
+    /// True if its sale had ended before this request.
     pub is_copy: bool,
 }
 

@@ -41,9 +41,8 @@ impl Owner {
         let taken = tokio::time::timeout(SETTLED_WITHIN, taking).await;
         let reason = match taken {
             Ok(Ok(PaymentState::Paid(transaction))) => {
-                let is_copy = body.is_none();
                 let sale = self.book_sale(key, sale, transaction.0).await?;
-                return self.told(&key, sale, (body, is_copy));
+                return self.told(&key, sale, (body, false));
             }
             Ok(Ok(PaymentState::Refused(reason))) => {
                 tracing::info!(%payer, reason, "a payment is refused by the chain, and its answer withheld");
