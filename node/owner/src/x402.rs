@@ -345,7 +345,9 @@ impl Owner {
         (request, body): (&CallRequest, &Bytes),
         plan: CallPlan,
     ) -> Result<PaidCall, Refusal> {
-        if !self.0.door.sales.has_room(payer) {
+        let (sales, turns) = (&self.0.door.sales, &self.0.door.turns);
+        let is_room = sales.make_room(turns).await.map_err(|error| unstored(&error))?;
+        if !is_room || !sales.has_room(payer) {
             let detail = "the owner keeps as many answers in all, or unpaid ones of this payer, as it may";
             return Err(Refusal::new(RefusalCode::Busy, detail).retry_after_ms(60_000));
         }

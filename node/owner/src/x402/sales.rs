@@ -13,6 +13,7 @@ use farthing_protocol::{
     call::{Method, response_hash},
     wire,
 };
+use farthing_shared::keyed_mutex::KeyedMutex;
 use minicbor::{Decode, Encode, bytes::ByteArray};
 use parking_lot::Mutex;
 
@@ -155,12 +156,14 @@ struct KeptSale {
     until_secs: u64,
     bytes: usize,
     is_paid: bool,
+    /// The second in which the chain refused its payment, if nothing has been tried since.
+    refused_secs: Option<u64>,
 }
 
 impl KeptSale {
     fn of(sale: &Sale, now_secs: u64) -> Self {
         let (until_secs, bytes) = (sale.until_secs(now_secs), sale.bytes());
-        Self { until_secs, bytes, is_paid: sale.state == SaleState::Settled }
+        Self { until_secs, bytes, is_paid: sale.state == SaleState::Settled, refused_secs: None }
     }
 }
 
@@ -220,19 +223,59 @@ impl Sales {
         Ok(())
     }
 
-    /// Returns whether there is room for one more answer, in all and in what a payer may have unpaid.
+    /// Returns whether a payer may have one more unpaid answer.
     pub(super) fn has_room(&self, payer: Address) -> bool {
         let kept = self.kept.lock();
-        let (mut bytes, mut unpaid, mut unpaid_bytes) = (0_usize, 0_usize, 0_usize);
+        let (mut unpaid, mut unpaid_bytes) = (0_usize, 0_usize);
         for (key, sale) in &*kept {
-            bytes = bytes.saturating_add(sale.bytes);
             if !sale.is_paid && key.starts_with(payer.as_bytes()) {
                 unpaid += 1;
                 unpaid_bytes = unpaid_bytes.saturating_add(sale.bytes);
             }
         }
-        let has_room_in_all = kept.len() < KEPT_MAX && bytes < KEPT_BYTES_MAX;
-        has_room_in_all && unpaid < KEPT_MAX / UNPAID_PART && unpaid_bytes < KEPT_BYTES_MAX / UNPAID_PART
+        unpaid < KEPT_MAX / UNPAID_PART && unpaid_bytes < KEPT_BYTES_MAX / UNPAID_PART
+    }
+
+    /// Makes room for one more answer, and returns whether there is any. Answers whose payments the chain has refused go, those
+    /// that were refused first before others: wallets are free, so strangers can leave as many as they like.
+    pub(super) async fn make_room(&self, turns: &KeyedMutex<SaleKey>) -> Result<bool, LedgerError> {
+        while self.is_full() {
+            let refused = self.refused().into_iter();
+            // Whoever works on it may have it paid now.
+            let mut idle = refused.filter_map(|key| Some((key, turns.try_take(key)?)));
+            let Some((key, turn)) = idle.find(|(key, _)| self.is_refused(key)) else { return Ok(false) };
+            self.forget(key).await?;
+            drop(turn);
+        }
+        Ok(true)
+    }
+
+    /// Notes when the chain refused the payment of a sale; `None` if it may be taken yet.
+    pub(super) fn note_refusal(&self, key: &SaleKey, refused_secs: Option<u64>) {
+        if let Some(sale) = self.kept.lock().get_mut(key) {
+            sale.refused_secs = refused_secs;
+        }
+    }
+
+    /// Returns whether the chain refused the payment of a sale when it was tried last.
+    pub(super) fn is_refused(&self, key: &SaleKey) -> bool {
+        self.kept.lock().get(key).is_some_and(|sale| sale.refused_secs.is_some())
+    }
+
+    fn is_full(&self) -> bool {
+        let kept = self.kept.lock();
+        let bytes = kept.values().fold(0_usize, |bytes, sale| bytes.saturating_add(sale.bytes));
+        kept.len() >= KEPT_MAX || bytes >= KEPT_BYTES_MAX
+    }
+
+    /// Lists the sales whose payments the chain has refused, the first of them first.
+    fn refused(&self) -> Vec<SaleKey> {
+        let kept = self.kept.lock();
+        let refused = kept.iter().filter_map(|(key, sale)| Some((sale.refused_secs?, *key)));
+        let mut refused: Vec<(u64, SaleKey)> = refused.collect();
+        drop(kept);
+        refused.sort_unstable();
+        refused.into_iter().map(|(_, key)| key).collect()
     }
 
     /// Lists the sales that are kept.
@@ -334,6 +377,38 @@ mod tests {
         let paid = Sale { state: SaleState::Settled, ..long };
         sales.put(key_of(&paid.payment.authorization), &paid, None).await.unwrap();
         assert!(sales.has_room(payer));
+    }
+
+    #[tokio::test]
+    async fn answers_whose_payments_are_refused_make_room_for_those_of_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.redb");
+        let sales = Sales::restore(Ledger::open(&path, OpenMode::Create).unwrap()).unwrap();
+        let turns = KeyedMutex::default();
+        let mut long = sale(SaleState::Answered);
+        long.answer.as_mut().unwrap().body_bytes = 8 * 1024 * 1024;
+        let mut keys = Vec::new();
+        for wallet in 1..=32 {
+            assert!(sales.make_room(&turns).await.unwrap(), "{wallet}");
+            long.payment.authorization.from = Address::from_bytes([wallet; 20]);
+            let key = key_of(&long.payment.authorization);
+            sales.put(key, &long, None).await.unwrap();
+            keys.push(key);
+        }
+        assert!(!sales.make_room(&turns).await.unwrap(), "any of these payments may be under way");
+        for (key, secs) in [(keys[0], 3), (keys[1], 1), (keys[2], 2)] {
+            sales.note_refusal(&key, Some(secs));
+        }
+        let turn = turns.try_take(keys[1]);
+        assert!(sales.make_room(&turns).await.unwrap());
+        drop(turn);
+        let left = |key: &SaleKey| sales.find(key).unwrap().is_some();
+        assert_eq!([0, 1, 2].map(|at| left(&keys[at])), [true, true, false], "the second one is worked on");
+        sales.put(keys[2], &long, None).await.unwrap();
+        // Tried again, and nobody knows the end.
+        sales.note_refusal(&keys[1], None);
+        assert!(sales.make_room(&turns).await.unwrap());
+        assert_eq!([0, 1, 2].map(|at| left(&keys[at])), [false, true, true]);
     }
 
     #[test]

@@ -30,6 +30,7 @@ impl Owner {
         body: Option<Bytes>,
     ) -> Result<DoorAnswer, Refusal> {
         let payer = sale.payment.authorization.from;
+        self.0.door.sales.note_refusal(&key, None);
         let taking = async {
             let (chain, payment) = (&self.0.chain, sale.payment);
             if self.check_worth(sale.price, GAS_FACTOR_LEFT).is_ok() {
@@ -54,6 +55,7 @@ impl Owner {
                 None
             }
         };
+        self.0.door.sales.note_refusal(&key, reason.as_ref().map(|_| clock::now_secs()));
         // Until it is paid: then the count begins anew.
         self.count_sale(&sale, false);
         Ok(DoorAnswer::Unpaid { payer, reason })
@@ -137,7 +139,9 @@ impl Owner {
         let sales = &self.0.door.sales;
         let Some(sale) = sales.find(&key).map_err(|error| unstored(&error))? else { return Ok(()) };
         let is_over = sales.is_over(&key, clock::now_secs());
-        if sale.state == SaleState::Answered && sale.chain_id == self.0.chain.spec().chain_id {
+        // Strangers can leave any number of refused ones: the chain is asked about these once more, at their end.
+        let is_asked_about = sale.state == SaleState::Answered && (is_over || !sales.is_refused(&key));
+        if is_asked_about && sale.chain_id == self.0.chain.spec().chain_id {
             let state = self.0.chain.payment_state(&sale.payment.authorization, sale.since_block).await;
             match state {
                 Ok(PaymentState::Paid(transaction)) => {
