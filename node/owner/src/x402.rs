@@ -116,7 +116,7 @@ impl Owner {
             return due
                 .map_or_else(DoorAnswer::Refused, |(_, terms)| DoorAnswer::Due { terms, invalid: None });
         };
-        let room = match self.0.door.room.take(&call) {
+        let room = match self.0.door.room.take(payment.transfer.authorization.from, &call) {
             Ok(room) => room,
             Err(refusal) => return DoorAnswer::Refused(refusal),
         };
