@@ -31,6 +31,7 @@ impl Owner {
             Refusal::new(RefusalCode::UnknownOperation, "the service has no such path and method")
         })?;
         self.check_worth(price, GAS_FACTOR_MIN)?;
+        self.check_claims()?;
         if let Some(offer) = offer(call, &service, price) {
             self.0.door.offers.make(offer, Instant::now());
         }
@@ -56,6 +57,17 @@ impl Owner {
         let offered = offer(call, service, paid);
         let holds = offered.is_some_and(|offer| self.0.door.offers.holds(&offer, Instant::now()));
         if holds && self.check_worth(paid, GAS_FACTOR_MIN).is_ok() { paid } else { price }
+    }
+
+    /// Checks that the wallet's ETH pays for one payment more and then for the claims of what was served on channels: those who
+    /// buy here must not use up what brings in the earnings of others.
+    fn check_claims(&self) -> Result<(), Refusal> {
+        let payments = self.0.door.sales.under_way().saturating_add(1);
+        if self.0.book.is_claimed_by(chain_view::means_after(&self.0.chain, payments)) {
+            return Ok(());
+        }
+        let detail = "the owner's wallet keeps its ETH for claims";
+        Err(Refusal::new(RefusalCode::OwnerCannotClaim, detail).retry_after_ms(60_000))
     }
 
     /// Checks that this wallet can take payments now, and that this one is worth so many times its gas.

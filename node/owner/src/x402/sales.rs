@@ -156,6 +156,7 @@ struct KeptSale {
     until_secs: u64,
     bytes: usize,
     is_paid: bool,
+    is_open: bool,
     /// The second in which the chain refused its payment, if nothing has been tried since.
     refused_secs: Option<u64>,
 }
@@ -163,7 +164,8 @@ struct KeptSale {
 impl KeptSale {
     fn of(sale: &Sale, now_secs: u64) -> Self {
         let (until_secs, bytes) = (sale.until_secs(now_secs), sale.bytes());
-        Self { until_secs, bytes, is_paid: sale.state == SaleState::Settled, refused_secs: None }
+        let is_open = matches!(sale.state, SaleState::Running | SaleState::Answered);
+        Self { until_secs, bytes, is_paid: sale.state == SaleState::Settled, is_open, refused_secs: None }
     }
 }
 
@@ -260,6 +262,12 @@ impl Sales {
     /// Returns whether the chain refused the payment of a sale when it was tried last.
     pub(super) fn is_refused(&self, key: &SaleKey) -> bool {
         self.kept.lock().get(key).is_some_and(|sale| sale.refused_secs.is_some())
+    }
+
+    /// Counts the sales whose payments may be taken yet, without those that the chain has refused.
+    pub(super) fn under_way(&self) -> usize {
+        let kept = self.kept.lock();
+        kept.values().filter(|sale| sale.is_open && sale.refused_secs.is_none()).count()
     }
 
     fn is_full(&self) -> bool {
