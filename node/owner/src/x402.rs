@@ -155,8 +155,7 @@ impl Owner {
         let Some(sale) = known else {
             let recorded = self.0.ledger.served_head(payer, call_id).map_err(|error| unstored(&error))?;
             if recorded.is_some() {
-                let detail = "this payment has paid an earlier call, whose answer is no longer kept";
-                return Err(Refusal::new(RefusalCode::CallIdConflict, detail));
+                return Err(no_longer_kept());
             }
             return self.sell_anew(call, payment, (key, call_id)).await;
         };
@@ -166,7 +165,12 @@ impl Owner {
             let detail = "this payment was sent with another call, or its nonce with another payment";
             return Err(Refusal::new(RefusalCode::CallIdConflict, detail));
         }
-        match sale.state {
+        let state = match sale.state {
+            // The node was restored from a backup. Nothing is paid for an answer that it has not.
+            SaleState::Answered if !self.has_body(&key)? => SaleState::Running,
+            state => state,
+        };
+        match state {
             SaleState::Settled | SaleState::Free => self.told(&key, sale, (None, true)),
             SaleState::Answered => {
                 self.begin_settlement(&sale)?;
@@ -290,7 +294,7 @@ impl Owner {
             Some(body) => body,
             None => {
                 let body = self.0.door.sales.body(key).map_err(|error| unstored(&error))?;
-                self.0.load.hold(payer, body)?
+                self.0.load.hold(payer, body.ok_or_else(no_longer_kept)?)?
             }
         };
         Ok(DoorAnswer::Said(SoldAnswer {
@@ -303,6 +307,10 @@ impl Owner {
             paid_by: sale.paid_by.map(Into::into),
             is_copy,
         }))
+    }
+
+    fn has_body(&self, key: &SaleKey) -> Result<bool, Refusal> {
+        self.0.door.sales.body(key).map(|body| body.is_some()).map_err(|error| unstored(&error))
     }
 
     /// Works out what a call asks of its service, within what its payer may ask for nothing.
@@ -392,6 +400,11 @@ fn failed() -> Refusal {
         RefusalCode::Unavailable,
         "the owner's node failed; repeat the request with the same payment",
     )
+}
+
+fn no_longer_kept() -> Refusal {
+    let detail = "this payment was used for an earlier call, whose answer is no longer kept";
+    Refusal::new(RefusalCode::CallIdConflict, detail)
 }
 
 fn unstored(error: &LedgerError) -> Refusal {

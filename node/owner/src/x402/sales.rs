@@ -196,9 +196,9 @@ impl Sales {
         stored.map(|bytes| decode(&bytes)).transpose()
     }
 
-    /// The body of a stored answer; empty for one without.
-    pub(super) fn body(&self, key: &SaleKey) -> Result<Bytes, LedgerError> {
-        Ok(self.ledger.get(Namespace::SaleBodies, key)?.unwrap_or_default())
+    /// The body of a stored answer. A node that was restored from a backup has none: no backup has them.
+    pub(super) fn body(&self, key: &SaleKey) -> Result<Option<Bytes>, LedgerError> {
+        self.ledger.get(Namespace::SaleBodies, key)
     }
 
     /// Stores a sale durably, and its body where there is one: both or nothing.
@@ -356,14 +356,14 @@ mod tests {
         let sales = Sales::restore(Ledger::open(&path, OpenMode::Existing).unwrap()).unwrap();
         assert_eq!(
             (sales.find(&key).unwrap(), sales.body(&key).unwrap()),
-            (Some(sold.clone()), body.clone())
+            (Some(sold.clone()), Some(body.clone()))
         );
         assert_eq!(sales.keys(), [key]);
         let settled = Sale { state: SaleState::Settled, paid_by: Some([8; 32].into()), ..sold };
         sales.put(key, &settled, None).await.unwrap();
-        assert_eq!((sales.find(&key).unwrap(), sales.body(&key).unwrap()), (Some(settled), body));
+        assert_eq!((sales.find(&key).unwrap(), sales.body(&key).unwrap()), (Some(settled), Some(body)));
         sales.forget(key).await.unwrap();
-        assert_eq!((sales.find(&key).unwrap(), sales.body(&key).unwrap()), (None, Bytes::new()));
+        assert_eq!((sales.find(&key).unwrap(), sales.body(&key).unwrap()), (None, None));
         assert!(sales.keys().is_empty());
     }
 
