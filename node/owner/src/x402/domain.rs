@@ -14,20 +14,18 @@ const KEPT: Duration = Duration::from_secs(600);
 /// A failure holds for this time.
 const FAILURE_KEPT: Duration = Duration::from_secs(1);
 
+type DomainAnswer = Result<TokenDomain, Refusal>;
+
 /// The domain as the chain told it last.
 #[derive(Debug, Default)]
 pub(super) struct KeptDomain {
-    told: Mutex<Option<(Instant, Result<TokenDomain, Refusal>)>>,
+    told: Mutex<Option<(Instant, DomainAnswer)>>,
     turn: AsyncMutex<()>,
 }
 
 impl KeptDomain {
     /// Returns the domain for a request that came at `now`. `asking` asks the chain for it, if it is not kept and nobody else asks.
-    pub(super) async fn get(
-        &self,
-        now: Instant,
-        asking: impl Future<Output = Result<TokenDomain, Refusal>>,
-    ) -> Result<TokenDomain, Refusal> {
+    pub(super) async fn get(&self, now: Instant, asking: impl Future<Output = DomainAnswer>) -> DomainAnswer {
         if let Some(told) = self.kept(now) {
             return told;
         }
@@ -47,7 +45,7 @@ impl KeptDomain {
         told.as_ref().and_then(|(_, domain)| domain.as_ref().ok().cloned())
     }
 
-    fn kept(&self, now: Instant) -> Option<Result<TokenDomain, Refusal>> {
+    fn kept(&self, now: Instant) -> Option<DomainAnswer> {
         let told = self.told.lock();
         let (since, domain) = told.as_ref()?;
         let kept = if domain.is_ok() { KEPT } else { FAILURE_KEPT };
@@ -67,8 +65,8 @@ mod tests {
     async fn fifty(
         domain: &KeptDomain,
         (now, asked): (Instant, &AtomicU32),
-        answer: &Result<TokenDomain, Refusal>,
-    ) -> Vec<Result<TokenDomain, Refusal>> {
+        answer: &DomainAnswer,
+    ) -> Vec<DomainAnswer> {
         let asking = (0..50).map(|_| {
             domain.get(now, async {
                 asked.fetch_add(1, Ordering::Relaxed);
