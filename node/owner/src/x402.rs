@@ -417,6 +417,8 @@ fn away(error: &ChainError) -> Refusal {
         let detail = "as many payments as the owner takes at once wait for their blocks";
         return Refusal::new(RefusalCode::Busy, detail).retry_after_ms(5_000);
     }
-    tracing::warn!(%error, "the chain cannot be asked about a payment");
+    if let Some(left_out) = noted::admit_line() {
+        tracing::warn!(%error, left_out, "the chain cannot be asked about a payment");
+    }
     Refusal::new(RefusalCode::ChainStale, "the owner's node cannot reach the chain").retry_after_ms(5_000)
 }

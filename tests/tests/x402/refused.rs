@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use farthing_control::endpoint;
 use farthing_protocol::{Address, SecretKey, TransferAuthorization, Usdc};
-use farthing_testnet::rpc;
+use farthing_testnet::{anvil::Anvil, rpc};
 use farthing_tests::{upstream::Gate, wait::eventually};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
@@ -109,6 +109,25 @@ async fn the_log_of_calls_names_a_wallet_only_if_its_key_signed_the_payment() ->
     let mut named: Vec<_> = page.calls.iter().map(|call| call.peer.map(|peer| peer.0)).collect();
     named.sort_unstable();
     assert_eq!(named, [None, Some(shop.payer.address())], "{page:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn payments_that_the_chain_cannot_be_asked_about_do_not_fill_the_log() -> Result<()> {
+    let mut shop = Shop::open().await?;
+    // The node's own chain is gone with this.
+    shop.anvil = tokio::task::spawn_blocking(Anvil::start).await??;
+    let payments: Vec<_> = (1..=120).map(|number| shop.payment(number)).collect();
+    // Not all at once: one address has so many connections.
+    for some in payments.chunks(40) {
+        let asking = some.iter().map(|payment| shop.pay(Method::GET, "/ok", payment));
+        for answer in futures::future::try_join_all(asking).await? {
+            ensure!(answer.status == StatusCode::SERVICE_UNAVAILABLE, "{answer:?}");
+        }
+    }
+    let lines = shop.owner.log().matches("cannot be asked about a payment").count();
+    // So many in a minute, which may have ended meanwhile.
+    ensure!((1..=60).contains(&lines), "{lines} lines");
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! The end of a request at the door, as metrics, the access log and the log of refused calls tell it.
 
+use farthing_bounds::Sparing;
 use farthing_os::clock;
 use farthing_protocol::{Address, SignedTransfer, Usdc};
 use farthing_shared::{
@@ -7,9 +8,18 @@ use farthing_shared::{
     refused::{RefusedCall, beginning},
 };
 use farthing_x402::InvalidPayment;
+use tokio::time::Instant;
 
 use super::DoorAnswer;
 use crate::Owner;
+
+/// Lines about payments, which anybody can cause for nothing: wallets are free.
+static TOLD: Sparing = Sparing::new(30);
+
+/// Admits one more of these lines. Returns how many were left out since the last one.
+pub(super) fn admit_line() -> Option<u64> {
+    TOLD.admits(Instant::now().into_std())
+}
 
 impl Owner {
     /// Notes how a request ended, in metrics, the access log and the log of refused calls. Offers are no calls.

@@ -10,6 +10,7 @@ use farthing_protocol::{Hash, Refusal};
 
 use super::{
     DoorAnswer, failed,
+    noted::admit_line,
     sales::{Sale, SaleKey, SaleState},
     unstored,
 };
@@ -46,12 +47,21 @@ impl Owner {
                 return self.told(&key, sale, (body, false));
             }
             Ok(Ok(PaymentState::Refused(reason))) => {
-                tracing::info!(%payer, reason, "a payment is refused by the chain, and its answer withheld");
+                if let Some(left_out) = admit_line() {
+                    tracing::info!(
+                        %payer,
+                        reason,
+                        left_out,
+                        "a payment is refused by the chain, and its answer withheld"
+                    );
+                }
                 Some(reason)
             }
             Ok(Ok(PaymentState::Open)) | Err(_) => None,
             Ok(Err(error)) => {
-                tracing::warn!(%payer, %error, "a payment is not taken yet, and its answer withheld");
+                if let Some(left_out) = admit_line() {
+                    tracing::warn!(%payer, %error, left_out, "a payment is not taken yet, and its answer withheld");
+                }
                 None
             }
         };
