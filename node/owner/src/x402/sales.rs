@@ -157,15 +157,16 @@ struct KeptSale {
     bytes: usize,
     is_paid: bool,
     is_open: bool,
-    /// The second in which the chain refused its payment, if nothing has been tried since.
-    refused_secs: Option<u64>,
+    /// The second since which its payment is not tried: the chain refused it, or the call is free. Its payer may come back.
+    idle_secs: Option<u64>,
 }
 
 impl KeptSale {
     fn of(sale: &Sale, now_secs: u64) -> Self {
         let (until_secs, bytes) = (sale.until_secs(now_secs), sale.bytes());
         let is_open = matches!(sale.state, SaleState::Running | SaleState::Answered);
-        Self { until_secs, bytes, is_paid: sale.state == SaleState::Settled, is_open, refused_secs: None }
+        let idle_secs = (sale.state == SaleState::Free).then_some(now_secs);
+        Self { until_secs, bytes, is_paid: sale.state == SaleState::Settled, is_open, idle_secs }
     }
 }
 
@@ -238,14 +239,13 @@ impl Sales {
         unpaid < KEPT_MAX / UNPAID_PART && unpaid_bytes < KEPT_BYTES_MAX / UNPAID_PART
     }
 
-    /// Makes room for one more answer, and returns whether there is any. Answers whose payments the chain has refused go, those
-    /// that were refused first before others: wallets are free, so strangers can leave as many as they like.
+    /// Makes room for one more answer, and returns whether there is any. Answers whose payments the chain has refused go, and free
+    /// ones, the oldest first: wallets cost nothing, so strangers can leave as many as they like.
     pub(super) async fn make_room(&self, turns: &KeyedMutex<SaleKey>) -> Result<bool, LedgerError> {
         while self.is_full() {
-            let refused = self.refused().into_iter();
             // Whoever works on it may have it paid now.
-            let mut idle = refused.filter_map(|key| Some((key, turns.try_take(key)?)));
-            let Some((key, turn)) = idle.find(|(key, _)| self.is_refused(key)) else { return Ok(false) };
+            let mut left = self.idle().into_iter().filter_map(|key| Some((key, turns.try_take(key)?)));
+            let Some((key, turn)) = left.find(|(key, _)| self.is_idle(key)) else { return Ok(false) };
             self.forget(key).await?;
             drop(turn);
         }
@@ -255,19 +255,19 @@ impl Sales {
     /// Notes when the chain refused the payment of a sale; `None` if it may be taken yet.
     pub(super) fn note_refusal(&self, key: &SaleKey, refused_secs: Option<u64>) {
         if let Some(sale) = self.kept.lock().get_mut(key) {
-            sale.refused_secs = refused_secs;
+            sale.idle_secs = refused_secs;
         }
     }
 
-    /// Returns whether the chain refused the payment of a sale when it was tried last.
-    pub(super) fn is_refused(&self, key: &SaleKey) -> bool {
-        self.kept.lock().get(key).is_some_and(|sale| sale.refused_secs.is_some())
+    /// Returns whether nothing becomes of a sale until its payer comes back.
+    pub(super) fn is_idle(&self, key: &SaleKey) -> bool {
+        self.kept.lock().get(key).is_some_and(|sale| sale.idle_secs.is_some())
     }
 
     /// Counts the sales whose payments may be taken yet, without those that the chain has refused.
     pub(super) fn under_way(&self) -> usize {
         let kept = self.kept.lock();
-        kept.values().filter(|sale| sale.is_open && sale.refused_secs.is_none()).count()
+        kept.values().filter(|sale| sale.is_open && sale.idle_secs.is_none()).count()
     }
 
     fn is_full(&self) -> bool {
@@ -276,14 +276,14 @@ impl Sales {
         kept.len() >= KEPT_MAX || bytes >= KEPT_BYTES_MAX
     }
 
-    /// Lists the sales whose payments the chain has refused, the first of them first.
-    fn refused(&self) -> Vec<SaleKey> {
+    /// Lists the sales of which nothing becomes until their payers come back, the oldest first.
+    fn idle(&self) -> Vec<SaleKey> {
         let kept = self.kept.lock();
-        let refused = kept.iter().filter_map(|(key, sale)| Some((sale.refused_secs?, *key)));
-        let mut refused: Vec<(u64, SaleKey)> = refused.collect();
+        let idle = kept.iter().filter_map(|(key, sale)| Some((sale.idle_secs?, *key)));
+        let mut idle: Vec<(u64, SaleKey)> = idle.collect();
         drop(kept);
-        refused.sort_unstable();
-        refused.into_iter().map(|(_, key)| key).collect()
+        idle.sort_unstable();
+        idle.into_iter().map(|(_, key)| key).collect()
     }
 
     /// Lists the sales that are kept.
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn answers_whose_payments_are_refused_make_room_for_those_of_others() {
+    async fn answers_that_nobody_pays_make_room_for_those_of_others() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger.redb");
         let sales = Sales::restore(Ledger::open(&path, OpenMode::Create).unwrap()).unwrap();
@@ -417,6 +417,12 @@ mod tests {
         sales.note_refusal(&keys[1], None);
         assert!(sales.make_room(&turns).await.unwrap());
         assert_eq!([0, 1, 2].map(|at| left(&keys[at])), [false, true, true]);
+        let free = Sale { state: SaleState::Free, ..long };
+        for key in [keys[0], keys[3]] {
+            sales.put(key, &free, None).await.unwrap();
+        }
+        assert!(sales.make_room(&turns).await.unwrap());
+        assert!(!left(&keys[0]) || !left(&keys[3]), "free calls cost nothing, either");
     }
 
     #[test]

@@ -150,7 +150,7 @@ impl Owner {
         let Some(sale) = sales.find(&key).map_err(|error| unstored(&error))? else { return Ok(()) };
         let is_over = sales.is_over(&key, clock::now_secs());
         // Strangers can leave any number of refused ones: the chain is asked about these once more, at their end.
-        let is_asked_about = sale.state == SaleState::Answered && (is_over || !sales.is_refused(&key));
+        let is_asked_about = sale.state == SaleState::Answered && (is_over || !sales.is_idle(&key));
         if is_asked_about && sale.chain_id == self.0.chain.spec().chain_id {
             let state = self.0.chain.payment_state(&sale.payment.authorization, sale.since_block).await;
             match state {
