@@ -60,7 +60,12 @@ impl Owner {
             Ok(Ok(PaymentState::Open)) | Err(_) => None,
             Ok(Err(error)) => {
                 if let Some(left_out) = admit_line() {
-                    tracing::warn!(%payer, %error, left_out, "a payment is not taken yet, and its answer withheld");
+                    tracing::warn!(
+                        %payer,
+                        %error,
+                        left_out,
+                        "a payment is not taken yet, and its answer withheld"
+                    );
                 }
                 None
             }
