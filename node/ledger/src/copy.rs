@@ -1,7 +1,7 @@
 //! A copy of the whole ledger as of one commit, while it goes on being written.
 //!
-//! Bodies of answers are left out: they are kept for a day, and are most of the bytes. Everything that money depends
-//! on is in the copy, so the audit holds in it as in the original.
+//! Bodies of answers are left out: they are kept for a day, are most of the bytes, and strangers choose how many. Everything
+//! that money depends on is in the copy, so the audit holds in it as in the original.
 
 use std::{path::Path, sync::Arc};
 
@@ -11,7 +11,7 @@ use redb::{
 };
 
 use crate::{
-    Ledger,
+    Ledger, Namespace,
     error::{LedgerError, Result},
     opening::{CACHE_BYTES, open_private},
     tables::{
@@ -62,10 +62,22 @@ fn copy_all(read: &ReadTransaction, write: &WriteTransaction) -> Result<()> {
     copy(read, write, SERVICE_DAYS)?;
     copy(read, write, TRANSACTIONS)?;
     copy(read, write, ADJUSTMENTS)?;
-    copy(read, write, DOCUMENTS)?;
+    copy_documents(read, write)?;
     // Empty, and there: reading never meets a missing table. What is kept of each payer is counted from now on.
     write.open_table(BODIES)?;
     write.open_table(META)?.insert(BODY_BYTES, 0)?;
+    Ok(())
+}
+
+fn copy_documents(read: &ReadTransaction, write: &WriteTransaction) -> Result<()> {
+    let (from, mut to) = (read.open_table(DOCUMENTS)?, write.open_table(DOCUMENTS)?);
+    for entry in from.iter()? {
+        let (key, value) = entry?;
+        let (namespace, _) = key.value();
+        if namespace != Namespace::SaleBodies as u8 {
+            to.insert(key.value(), value.value())?;
+        }
+    }
     Ok(())
 }
 

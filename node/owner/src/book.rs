@@ -247,6 +247,12 @@ impl Book {
         })
     }
 
+    /// Tells whether these means bring to the chain what is served, but for the bound of what may be left behind.
+    pub fn is_claimed_by(&self, means: GasMeans) -> bool {
+        let books = self.books.lock();
+        means.left_behind(books.here().map(|(_, channel)| channel.due())) <= self.without_gas_max
+    }
+
     /// Tells whether this node counts less on a channel, with calls in progress, than its receipt that the payer names.
     pub fn is_behind(&self, id: ChannelId, receipted: Usdc) -> bool {
         let channels = &self.books.lock().channels;

@@ -24,14 +24,14 @@ impl Owner {
     }
 
     /// Notes an end, with the operation of its call.
-    pub(super) fn note(&self, call: &BegunCall, payer: Address, ended: EndedCall<'_>) {
+    pub(super) fn note(&self, call: &BegunCall, payer: impl Into<Option<Address>>, ended: EndedCall<'_>) {
         // Looked up only for the line.
         let service = call.path().and_then(|_| self.0.registry.get(call.service));
         let operation = service.as_ref().zip(call.path()).and_then(|(service, path)| {
             let operation = service.known().api().operation_at(call.method.as_str(), path)?;
             Some(operation.path.as_str())
         });
-        self.0.ends.note(call, &EndedCall { peer: Some(payer), operation, ..ended });
+        self.0.ends.note(call, &EndedCall { peer: payer.into(), operation, ..ended });
     }
 }
 

@@ -8,6 +8,7 @@
 //! may have happened, so a copy goes on where the record ends, and no copy is served unpaid or charged again.
 
 mod call;
+mod domain;
 mod due;
 mod noted;
 mod offers;
@@ -24,20 +25,19 @@ use farthing_discovery::CallPlan;
 use farthing_ledger::{Ledger, LedgerError};
 use farthing_os::{clock, killpoint};
 use farthing_protocol::{
-    Address, CallId, CallRequest, Hash, Outcome, Refusal, RefusalCode, TokenDomain, TransferAuthorization,
-    Usdc, limits,
+    Address, CallId, CallRequest, Hash, Outcome, Refusal, RefusalCode, TransferAuthorization, Usdc, limits,
 };
 use farthing_shared::{
     call_ends::{BegunCall, Half},
     keyed_mutex::KeyedMutex,
 };
 use farthing_x402::{InvalidPayment, ReceivedPayment, Terms};
-use parking_lot::Mutex;
-use tokio::{sync::Semaphore, time::Instant};
+use tokio::sync::Semaphore;
 
 pub use self::call::{DoorAnswer, DoorCall, SoldAnswer};
 use self::{
     call::CallRoom,
+    domain::KeptDomain,
     offers::Offers,
     pledges::{Pledge, Pledges},
     sales::{AnswerHead, Sale, SaleKey, SaleState, Sales},
@@ -66,7 +66,7 @@ pub struct Door {
     offers: Offers,
     pledges: Arc<Pledges>,
     checks: Semaphore,
-    token: Mutex<Option<(Instant, TokenDomain)>>,
+    token: KeptDomain,
 }
 
 impl Door {
@@ -82,7 +82,7 @@ impl Door {
             offers: Offers::default(),
             pledges: Arc::default(),
             checks: Semaphore::new(CHECKS_MAX),
-            token: Mutex::default(),
+            token: KeptDomain::default(),
         })
     }
 }
@@ -116,7 +116,7 @@ impl Owner {
             return due
                 .map_or_else(DoorAnswer::Refused, |(_, terms)| DoorAnswer::Due { terms, invalid: None });
         };
-        let room = match self.0.door.room.take(&call) {
+        let room = match self.0.door.room.take(payment.transfer.authorization.from, &call) {
             Ok(room) => room,
             Err(refusal) => return DoorAnswer::Refused(refusal),
         };
@@ -138,7 +138,7 @@ impl Owner {
         let sold = self.sell_in_turn(call, payment, key, call_id).await;
         drop(turn);
         let answer = sold.unwrap_or_else(DoorAnswer::Refused);
-        self.note_sold(&begun, authorization.from, &call.path, &answer);
+        self.note_sold(&begun, &payment.transfer, &call.path, &answer);
         answer
     }
 
@@ -155,8 +155,7 @@ impl Owner {
         let Some(sale) = known else {
             let recorded = self.0.ledger.served_head(payer, call_id).map_err(|error| unstored(&error))?;
             if recorded.is_some() {
-                let detail = "this payment has paid an earlier call, whose answer is no longer kept";
-                return Err(Refusal::new(RefusalCode::CallIdConflict, detail));
+                return Err(no_longer_kept());
             }
             return self.sell_anew(call, payment, (key, call_id)).await;
         };
@@ -166,7 +165,12 @@ impl Owner {
             let detail = "this payment was sent with another call, or its nonce with another payment";
             return Err(Refusal::new(RefusalCode::CallIdConflict, detail));
         }
-        match sale.state {
+        let state = match sale.state {
+            // The node was restored from a backup. Nothing is paid for an answer that it has not.
+            SaleState::Answered if !self.has_body(&key)? => SaleState::Running,
+            state => state,
+        };
+        match state {
             SaleState::Settled | SaleState::Free => self.told(&key, sale, (None, true)),
             SaleState::Answered => {
                 self.begin_settlement(&sale)?;
@@ -290,7 +294,7 @@ impl Owner {
             Some(body) => body,
             None => {
                 let body = self.0.door.sales.body(key).map_err(|error| unstored(&error))?;
-                self.0.load.hold(payer, body)?
+                self.0.load.hold(payer, body.ok_or_else(no_longer_kept)?)?
             }
         };
         Ok(DoorAnswer::Said(SoldAnswer {
@@ -303,6 +307,10 @@ impl Owner {
             paid_by: sale.paid_by.map(Into::into),
             is_copy,
         }))
+    }
+
+    fn has_body(&self, key: &SaleKey) -> Result<bool, Refusal> {
+        self.0.door.sales.body(key).map(|body| body.is_some()).map_err(|error| unstored(&error))
     }
 
     /// Works out what a call asks of its service, within what its payer may ask for nothing.
@@ -345,7 +353,9 @@ impl Owner {
         (request, body): (&CallRequest, &Bytes),
         plan: CallPlan,
     ) -> Result<PaidCall, Refusal> {
-        if !self.0.door.sales.has_room(payer) {
+        let (sales, turns) = (&self.0.door.sales, &self.0.door.turns);
+        let is_room = sales.make_room(turns).await.map_err(|error| unstored(&error))?;
+        if !is_room || !sales.has_room(payer) {
             let detail = "the owner keeps as many answers in all, or unpaid ones of this payer, as it may";
             return Err(Refusal::new(RefusalCode::Busy, detail).retry_after_ms(60_000));
         }
@@ -392,6 +402,11 @@ fn failed() -> Refusal {
     )
 }
 
+fn no_longer_kept() -> Refusal {
+    let detail = "this payment was used for an earlier call, whose answer is no longer kept";
+    Refusal::new(RefusalCode::CallIdConflict, detail)
+}
+
 fn unstored(error: &LedgerError) -> Refusal {
     tracing::error!(%error, "the ledger refuses a sale");
     Refusal::new(RefusalCode::Unavailable, "the owner's node cannot store the call")
@@ -402,6 +417,8 @@ fn away(error: &ChainError) -> Refusal {
         let detail = "as many payments as the owner takes at once wait for their blocks";
         return Refusal::new(RefusalCode::Busy, detail).retry_after_ms(5_000);
     }
-    tracing::warn!(%error, "the chain cannot be asked about a payment");
+    if let Some(left_out) = noted::admit_line() {
+        tracing::warn!(%error, left_out, "the chain cannot be asked about a payment");
+    }
     Refusal::new(RefusalCode::ChainStale, "the owner's node cannot reach the chain").retry_after_ms(5_000)
 }

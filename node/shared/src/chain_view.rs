@@ -70,8 +70,15 @@ pub fn gas(chain: &ChainHandle, price_factor_max: u64) -> Option<Gas> {
 
 /// Returns what the wallet's ETH pays for: everything, as long as the chain was not read.
 pub fn means(chain: &ChainHandle) -> GasMeans {
+    means_after(chain, 0)
+}
+
+/// Returns what the wallet's ETH pays for once it has taken so many payments of others.
+pub fn means_after(chain: &ChainHandle, payments: usize) -> GasMeans {
     let (fee, balances) = (*chain.base_fee().borrow(), *chain.balances().borrow());
-    fee.zip(balances).map_or(GasMeans::UNLIMITED, |(fee, balances)| GasMeans::of(&fee, balances.eth_wei))
+    fee.zip(balances).map_or(GasMeans::UNLIMITED, |(fee, balances)| {
+        GasMeans::after_payments(&fee, balances.eth_wei, payments)
+    })
 }
 
 /// The time by the chain's newest block, in seconds since the Unix epoch; `None` before it was read.

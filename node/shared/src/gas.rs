@@ -79,6 +79,12 @@ impl GasMeans {
         Self { rows, row_cost: Gas::at(fee, false).row }
     }
 
+    /// Of the same wallet after so many payments of others, each of which takes as much gas as a claim of one channel.
+    pub fn after_payments(fee: &BaseFee, eth_wei: u128, payments: usize) -> Self {
+        let used_wei = claim_wei_max(fee, 1).saturating_mul(payments as u128);
+        Self::of(fee, eth_wei.saturating_sub(used_wei))
+    }
+
     /// Of a wallet that can claim nothing.
     pub const NONE: Self = Self { rows: 0, row_cost: Usdc::ZERO };
 
@@ -181,6 +187,8 @@ mod tests {
         ] {
             assert_eq!(GasMeans::of(&fee, wei).rows, rows, "{wei}");
         }
+        let after = |wei, payments| GasMeans::after_payments(&fee, wei, payments).rows;
+        assert_eq!((after(cost(1) + cost(7), 1), after(3 * cost(1), 2), after(cost(1), 2)), (7, 1, 0));
         assert!(GasMeans::of(&fee, u128::MAX).rows > 1_000_000);
         assert_eq!((GasMeans::of(&FREE, 0).rows, GasMeans::of(&FREE, 1).rows), (0, 100));
 

@@ -8,9 +8,10 @@ use super::{EXACT, Version, terms::Terms};
 
 /// A payment with everything that clients put around it has less than 3 KiB.
 pub const PAYMENT_BYTES_MAX: usize = 8 * 1024;
-/// The least time that an authorization has to be valid for: 6 seconds as in the official servers, and 30 in which its transaction
-/// can be sent.
-const VALID_SECS_MIN: u64 = 36;
+/// The least time that an authorization has to be valid for, half of what the terms ask for: the service works for it first, then it
+/// waits behind 32 others for its block, and for the last 30 seconds it is not sent any more. A payer that could choose a shorter
+/// time would have the work, and effects, for payments that expire meanwhile.
+const VALID_SECS_MIN: u64 = 150;
 
 /// A payment as its payer sent it. Nothing of it is checked yet but its form.
 #[derive(Clone, Debug, PartialEq, Eq)]

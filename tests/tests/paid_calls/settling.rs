@@ -47,6 +47,34 @@ async fn an_owner_without_eth_takes_on_no_more_than_a_float_and_goes_on_when_it_
     world.settle_for(cost(3)).await
 }
 
+/// At the usual tip and no base fee, this pays for a claim of four channels, but not for a payment and a claim.
+const WEI_FOR_CLAIMS: &str = "0x2e90edd000";
+
+#[tokio::test]
+async fn an_owner_sells_to_x402_clients_only_with_eth_that_its_claims_do_not_need() -> Result<()> {
+    let owner_settings = [("settlement.without_gas_max", "0.000001"), ("x402.listen", "127.0.0.1:0")];
+    let owner_settings = owner_settings.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
+    let world = World::with(Setup { owner_settings, ..Setup::default() }).await?;
+    world.make_gas_cheap().await?;
+    let door = world.owner.status().await?.x402_url.context("the port of x402 clients")?;
+    let url = format!("{door}/{}/ok", world.api.id);
+    let until = async |status: u16| {
+        eventually(&format!("a client is answered {status}"), async || {
+            Ok(world.client().get(&url).send().await?.status() == status)
+        })
+        .await
+    };
+    // Nothing is due: all ETH is for payments.
+    world.set_eth(world.owner_wallet, WEI_FOR_CLAIMS).await?;
+    until(402).await?;
+    expect_served(&world.get("/ok").await?)?;
+    until(503).await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.set_eth(world.owner_wallet, "0xde0b6b3a7640000").await?;
+    until(402).await?;
+    world.settle_for(cost(2)).await
+}
+
 #[tokio::test]
 async fn a_claim_that_the_chain_takes_back_is_claimed_again() -> Result<()> {
     let world = World::start().await?;

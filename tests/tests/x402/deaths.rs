@@ -2,11 +2,11 @@
 
 use anyhow::{Context, Result, ensure};
 use farthing_testnet::rpc;
-use farthing_tests::wait::eventually;
+use farthing_tests::{upstream::Gate, wait::eventually};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
-use crate::shop::Shop;
+use crate::shop::{FUNDS, Shop};
 
 /// Place, method of the call, status of the copy's answer, and how often the service was asked in all.
 type Case = (&'static str, Method, StatusCode, u64);
@@ -68,4 +68,32 @@ async fn an_owner_that_is_killed_while_the_payment_is_under_way_is_paid_once_and
     ensure!(answer.status == StatusCode::OK, "{answer:?}");
     assert_eq!((shop.upstream.hits(), shop.transactions().await?), (1, 1));
     shop.check(1).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_owner_that_is_made_again_from_a_backup_is_paid_for_no_answer_that_the_backup_lacks() -> Result<()>
+{
+    let (mut gate, mut shop) = (Gate::start().await?, Shop::open().await?);
+    let held = shop.publish(&gate.url(), "/held").await?;
+    let [paid, unpaid] = [1, 2].map(|number| shop.payment(number));
+    let answer = shop.pay(Method::GET, "/ok", &paid).await?;
+    ensure!(answer.status == StatusCode::OK, "{answer:?}");
+    let work = async {
+        gate.asked().await?;
+        shop.empty_the_payer().await?;
+        gate.open();
+        anyhow::Ok(())
+    };
+    let (answer, worked) = tokio::join!(shop.pay_for(&held, "/held", &unpaid), work);
+    worked?;
+    assert_eq!(answer?.status, StatusCode::PAYMENT_REQUIRED);
+
+    shop.restore().await?;
+    let answer = shop.pay(Method::GET, "/ok", &paid).await?;
+    ensure!(answer.status == StatusCode::CONFLICT, "an empty answer is none: {answer:?}");
+    shop.deployer.mint(shop.token, shop.payer.address(), FUNDS).await?;
+    let answer = shop.pay_for(&held, "/held", &unpaid).await?;
+    ensure!(answer.status == StatusCode::OK && !answer.body.is_empty(), "{answer:?}");
+    assert_eq!((shop.upstream.hits(), gate.count()), (1, 2), "the service is asked for what is not paid yet");
+    shop.check(2).await
 }

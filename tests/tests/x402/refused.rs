@@ -1,8 +1,9 @@
 //! Requests that buy nothing: payments that do not pay, and requests that nobody offers.
 
 use anyhow::{Result, ensure};
+use farthing_control::endpoint;
 use farthing_protocol::{Address, SecretKey, TransferAuthorization, Usdc};
-use farthing_testnet::rpc;
+use farthing_testnet::{anvil::Anvil, rpc};
 use farthing_tests::{upstream::Gate, wait::eventually};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
@@ -92,6 +93,42 @@ async fn a_request_for_nothing_that_is_offered_is_refused_without_terms() -> Res
     );
     assert_eq!(shop.upstream.hits(), 0);
     shop.check(0).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_of_calls_names_a_wallet_only_if_its_key_signed_the_payment() -> Result<()> {
+    let (shop, stranger) = (Shop::open().await?, SecretKey::from_bytes(&[2; 32])?);
+    // Nobody sells this path, so the payment is not looked at.
+    for key in [&stranger, &shop.payer] {
+        let payment = shop.authorization(1).sign(&shop.domain(), key);
+        let answer = shop.pay(Method::GET, "/unknown", &payment).await?;
+        assert_eq!(answer.status, StatusCode::NOT_FOUND, "{answer:?}");
+    }
+    let refused = endpoint::Calls.with("limit", 500).with("outcome", "refused");
+    let page = shop.owner.control().ask(refused).await?;
+    let mut named: Vec<_> = page.calls.iter().map(|call| call.peer.map(|peer| peer.0)).collect();
+    named.sort_unstable();
+    assert_eq!(named, [None, Some(shop.payer.address())], "{page:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn payments_that_the_chain_cannot_be_asked_about_do_not_fill_the_log() -> Result<()> {
+    let mut shop = Shop::open().await?;
+    // The node's own chain is gone with this.
+    shop.anvil = tokio::task::spawn_blocking(Anvil::start).await??;
+    let payments: Vec<_> = (1..=120).map(|number| shop.payment(number)).collect();
+    // Not all at once: one address has so many connections.
+    for some in payments.chunks(40) {
+        let asking = some.iter().map(|payment| shop.pay(Method::GET, "/ok", payment));
+        for answer in futures::future::try_join_all(asking).await? {
+            ensure!(answer.status == StatusCode::SERVICE_UNAVAILABLE, "{answer:?}");
+        }
+    }
+    let lines = shop.owner.log().matches("cannot be asked about a payment").count();
+    // So many in a minute, which may have ended meanwhile.
+    ensure!((1..=60).contains(&lines), "{lines} lines");
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]

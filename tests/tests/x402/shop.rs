@@ -1,5 +1,7 @@
 //! An owner that sells to x402 clients on a chain that they take for Base Sepolia, and a client that a test plays itself.
 
+use std::path::PathBuf;
+
 use anyhow::{Context, Result, ensure};
 use farthing_chain::deploy::{Deployer, dev_account};
 use farthing_control::{
@@ -10,6 +12,7 @@ use farthing_protocol::{Address, SecretKey, SignedTransfer, TokenDomain, Transfe
 use farthing_serve::tls;
 use farthing_testnet::{NodeOptions, NodeProcess, anvil::Anvil, rpc};
 use farthing_tests::{
+    calls::{back_up, restore},
     upstream::Upstream,
     wait::eventually,
     world::{Answer, PRICE, service_file},
@@ -36,7 +39,7 @@ pub struct Shop {
     /// Has [`FUNDS`] and no ETH.
     pub payer: SecretKey,
     client: reqwest::Client,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Shop {
@@ -44,21 +47,14 @@ impl Shop {
     pub async fn open() -> Result<Self> {
         let (folder, upstream) = (tempfile::tempdir()?, Upstream::start().await?);
         let chain_id = CHAIN_ID.to_string();
-        let start = move || Anvil::start_with(0, &["--chain-id", chain_id.as_str()]);
-        let anvil = tokio::task::spawn_blocking(start).await??;
+        let begin = move || Anvil::start_with(0, &["--chain-id", chain_id.as_str()]);
+        let anvil = tokio::task::spawn_blocking(begin).await??;
         let deployer = Deployer::connect(&anvil.url(), CHAIN_ID, dev_account(0)?).await?;
         deployer.pay_channels().await?;
         let token = token_in_its_place(&anvil.url(), &deployer).await?;
         base_fee(&anvil.url(), "0x0").await?;
 
-        let chain = [
-            ("chain.preset", "base-sepolia".to_owned()),
-            ("chain.rpc_urls", anvil.url()),
-            ("chain.poll_interval_ms", "100".to_owned()),
-        ];
-        let chain = chain.map(|(key, value)| (key.to_owned(), value)).to_vec();
-        let options = NodeOptions::new(folder.path().join("owner")).set("x402.listen", &"127.0.0.1:0");
-        let owner = NodeProcess::start_on(chain, options).await?;
+        let owner = start(&anvil, folder.path().join("owner")).await?;
         let wallet = owner.status().await?.address.0;
         let payer = SecretKey::from_bytes(&[1; 32])?;
         deployer.fund_eth(wallet, GAS_MONEY_WEI).await?;
@@ -68,8 +64,7 @@ impl Shop {
             owner.control().tell(endpoint::AddApi, &service_file(&upstream.url(), Charge::Success)).await?;
         tls::install_provider();
         let client = reqwest::Client::builder().no_proxy().build()?;
-        let shop =
-            Self { anvil, deployer, token, owner, wallet, upstream, api, payer, client, _folder: folder };
+        let shop = Self { anvil, deployer, token, owner, wallet, upstream, api, payer, client, folder };
         shop.until_open().await?;
         Ok(shop)
     }
@@ -91,6 +86,15 @@ impl Shop {
     pub async fn restart(&mut self, dies_at: Option<&str>) -> Result<()> {
         let environment = dies_at.map(|place| ("FARTHING_KILL_AT".to_owned(), place.to_owned()));
         self.owner.restart_until_ready(environment.into_iter().collect()).await?;
+        self.until_open().await
+    }
+
+    /// Has the owner lost, and made again from a backup.
+    pub async fn restore(&mut self) -> Result<()> {
+        back_up(&self.owner, self.folder.path()).await?;
+        self.owner.kill().await?;
+        self.owner = start(&self.anvil, restore(self.folder.path()).await?.into()).await?;
+        self.owner.wait_until_ready().await?;
         self.until_open().await
     }
 
@@ -206,6 +210,17 @@ impl Shop {
         ensure!(audit.violations.is_empty(), "{:?}", audit.violations);
         Ok(())
     }
+}
+
+/// Starts a node that sells to x402 clients.
+async fn start(anvil: &Anvil, data_dir: PathBuf) -> Result<NodeProcess> {
+    let chain = [
+        ("chain.preset", "base-sepolia".to_owned()),
+        ("chain.rpc_urls", anvil.url()),
+        ("chain.poll_interval_ms", "100".to_owned()),
+    ];
+    let chain = chain.map(|(key, value)| (key.to_owned(), value)).to_vec();
+    NodeProcess::start_on(chain, NodeOptions::new(data_dir).set("x402.listen", &"127.0.0.1:0")).await
 }
 
 /// Mines a block with this base fee.

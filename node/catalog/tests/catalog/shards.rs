@@ -109,10 +109,10 @@ async fn two_catalogs_without_a_shard_in_common_have_nothing_to_compare() {
 
 #[tokio::test]
 async fn of_a_neighbour_that_knows_of_no_shards_nothing_of_others_is_kept() {
-    let kept = shards("1");
+    let kept = shards("4");
     let [all, some] = all_beside(kept).await;
     reconcile(&some.catalog, &all.catalog).await.unwrap();
-    for owner in OWNERS {
-        assert!(is_in(kept, owner) || !is_here(&some, owner), "{owner}");
-    }
+    let came: Vec<u64> = OWNERS.filter(|owner| is_here(&some, *owner)).collect();
+    assert!(!came.is_empty(), "nothing came at all");
+    assert!(came.iter().all(|owner| is_in(kept, *owner)), "{came:?}");
 }

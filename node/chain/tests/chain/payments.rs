@@ -57,21 +57,41 @@ fn transfer(payment: &SignedTransfer) -> Vec<u8> {
     call.abi_encode()
 }
 
+/// Has a stranger bring two payments to the token, one after the other in one transaction.
+async fn brought_together(world: &World, payments: [&SignedTransfer; 2]) {
+    let [first, second] = payments.map(transfer);
+    let token = hex::encode(world.token.as_bytes());
+    let call = |at: usize, bytes: usize| format!("6000600061{bytes:04x}61{at:04x}600073{token}5af150");
+    let calls = [call(0, first.len()), call(first.len(), second.len())].concat();
+    // Copies what it is called with into its memory, and calls the token with each part of it.
+    let code = format!("0x366000600037{calls}00");
+    let batch = new_key().address();
+    world.anvil.rpc("anvil_setCode", json!([batch.to_string(), code])).await;
+    has_mined(world, &sent_to(world, batch, [first, second].concat()).await).await;
+}
+
 /// Sends a stranger's transaction, and waits for its block.
 async fn mined(world: &World, data: Vec<u8>) {
-    let hash = sent(world, data).await;
+    has_mined(world, &sent(world, data).await).await;
+}
+
+async fn has_mined(world: &World, hash: &Value) {
     until_true(|| async { !world.anvil.rpc("eth_getTransactionReceipt", json!([hash])).await.is_null() })
         .await;
 }
 
 /// Sends a stranger's transaction to the token, which goes before all others of its block.
 async fn sent(world: &World, data: Vec<u8>) -> Value {
+    sent_to(world, world.token, data).await
+}
+
+async fn sent_to(world: &World, to: Address, data: Vec<u8>) -> Value {
     let accounts = world.anvil.rpc("eth_accounts", json!([])).await;
     let transaction = json!({
         "from": accounts[5].as_str().unwrap(),
-        "to": world.token.to_string(),
+        "to": to.to_string(),
         "data": hex::encode_prefixed(data),
-        "gas": "0x30d40",
+        "gas": "0x7a120",
         "gasPrice": "0x174876e800",
     });
     world.anvil.rpc("eth_sendTransaction", json!([transaction])).await
@@ -115,7 +135,7 @@ async fn a_nonce_that_its_payer_used_elsewhere_or_cancelled_is_no_payment() {
     let payment = signed(&world, &payee, world.payee.address(), 1).await;
     let elsewhere = signed(&world, &payee, new_key().address(), 1).await;
     brought_by_a_stranger(&world, &elsewhere).await;
-    // Another payment of the same amount, in the same block or not, counts for itself.
+    // Another payment of the same amount counts for itself.
     let other = signed(&world, &payee, world.payee.address(), 2).await;
     brought_by_a_stranger(&world, &other).await;
     let taken = payee.take_payment(payment, 0).await.unwrap();
@@ -140,6 +160,22 @@ async fn a_nonce_that_its_payer_used_elsewhere_or_cancelled_is_no_payment() {
     mined(&world, call.abi_encode()).await;
     let taken = payee.take_payment(third, 0).await.unwrap();
     assert!(matches!(&taken, PaymentState::Refused(why) if why.contains("cancelled")), "{taken:?}");
+    payee.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_payments_in_one_transaction_each_counts_for_itself() {
+    let world = World::new().await;
+    let payee = world.payee_chain().await;
+    let payment = signed(&world, &payee, world.payee.address(), 1).await;
+    let elsewhere = signed(&world, &payee, new_key().address(), 1).await;
+    let other = signed(&world, &payee, world.payee.address(), 2).await;
+    brought_together(&world, [&elsewhere, &other]).await;
+    let taken = payee.take_payment(payment, 0).await.unwrap();
+    assert!(matches!(&taken, PaymentState::Refused(why) if why.contains("something else")), "{taken:?}");
+    let taken = payee.take_payment(other, 0).await.unwrap();
+    assert!(matches!(taken, PaymentState::Paid(_)), "{taken:?}");
+    assert_eq!(payee.balances_of(world.payee.address()).await.unwrap().usdc, usdc(2_000));
     payee.shutdown().await;
 }
 

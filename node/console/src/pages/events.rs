@@ -270,7 +270,9 @@ mod tests {
         age(LOOK_EVERY, LOOK_EVERY).await;
         assert_eq!(requests(&[LookAge::REGULAR]).await, 1, "the look is too old");
         age(LOOK_EVERY, LOOK_EVERY).await;
-        assert!(requests(&[LookAge::REGULAR; 99]).await < 99, "the look is for others as well");
+        let times = requests(&[LookAge::REGULAR; 99]).await;
+        // One, and another one for each second in which this machine does nothing.
+        assert!(times <= 9, "99 pages asked {times} times");
         age(LOOK_EVERY, 5 * LOOK_EVERY).await;
         assert_eq!(requests(&[LookAge::REGULAR]).await, 2, "the services were counted long before");
     }

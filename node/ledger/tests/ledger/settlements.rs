@@ -1,7 +1,8 @@
 //! However many channels there are, the settlements of each are found, also in a ledger of before.
 
 use farthing_ledger::{
-    Ledger, OpenMode, PayeeChannelFacts, Settlement, SettlementRow, SettlementState, Standing, Transaction,
+    Ledger, Namespace, OpenMode, PayeeChannelFacts, Settlement, SettlementRow, SettlementState, Standing,
+    Transaction,
 };
 use farthing_protocol::Usdc;
 use redb::{Database, TableDefinition, WriteTransaction};
@@ -114,6 +115,21 @@ async fn a_copy_finds_the_settlements_of_a_channel() {
     let copied = Ledger::open(&copy, OpenMode::Existing).unwrap();
     assert_eq!(copied.settlements_under_way().unwrap(), claims);
     assert!(copied.audit(None).unwrap().violations.is_empty());
+}
+
+#[tokio::test]
+async fn a_copy_has_all_documents_but_the_bodies_of_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("copy.redb");
+    let ledger = in_memory();
+    for namespace in [Namespace::Settings, Namespace::Sales, Namespace::SaleBodies] {
+        ledger.put(namespace, b"key".to_vec(), b"value".to_vec()).await.unwrap();
+    }
+    ledger.copy_to(&copy).unwrap();
+    let copied = Ledger::open(&copy, OpenMode::Existing).unwrap();
+    let is_there = |namespace| copied.get(namespace, b"key").unwrap().is_some();
+    assert!(is_there(Namespace::Settings) && is_there(Namespace::Sales));
+    assert!(!is_there(Namespace::SaleBodies));
 }
 
 fn mined(number: u8) -> Transaction {

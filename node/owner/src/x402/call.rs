@@ -1,8 +1,9 @@
 //! Requests at the door, and their answers.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use farthing_bounds::{ByteBudget, HeldBytes, SharedBudget};
 use farthing_bridge::description::Place;
 use farthing_discovery::PlanError;
 use farthing_protocol::{
@@ -11,7 +12,6 @@ use farthing_protocol::{
     keccak256, limits, wire,
 };
 use farthing_x402::{InvalidPayment, Terms};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{
     admit::{misfit, run_blocking},
@@ -25,17 +25,18 @@ const PASSED_ON: [&str; 3] = ["accept", "accept-language", "content-type"];
 
 /// Memory of the requests that bring payments. Their work goes on when their clients have hung up, and from then on the port counts
 /// them no more.
-const REQUESTS_KIB_MAX: usize = 64 * 1024;
+const REQUESTS_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The part of it that any request takes beside its body: its head, and the work on it.
-const REQUEST_KIB: usize = 32;
+const REQUEST_BYTES: usize = 32 * 1024;
 
-/// The room for requests that bring payments.
+/// The room for requests that bring payments. Copies of one payment wait for each other, so no payer takes more of it than it leaves
+/// free. A request whose payment its payer did not sign holds its room for a moment.
 #[derive(Debug)]
-pub(super) struct CallRoom(Arc<Semaphore>);
+pub(super) struct CallRoom(SharedBudget<Address>);
 
 impl Default for CallRoom {
     fn default() -> Self {
-        Self(Arc::new(Semaphore::new(REQUESTS_KIB_MAX)))
+        Self(SharedBudget::new(ByteBudget::new(REQUESTS_BYTES_MAX)))
     }
 }
 
@@ -44,9 +45,8 @@ impl CallRoom {
     ///
     /// # Errors
     /// A `Busy` refusal when there is too little.
-    pub(super) fn take(&self, call: &DoorCall) -> Result<OwnedSemaphorePermit, Refusal> {
-        let kib = u32::try_from(REQUEST_KIB + call.body.len().div_ceil(1024)).unwrap_or(u32::MAX);
-        Arc::clone(&self.0).try_acquire_many_owned(kib).map_err(|_| {
+    pub(super) fn take(&self, payer: Address, call: &DoorCall) -> Result<HeldBytes, Refusal> {
+        self.0.of(payer).take(REQUEST_BYTES + call.body.len()).ok_or_else(|| {
             let detail = "the owner's node works on as many requests as it has room for";
             Refusal::new(RefusalCode::Busy, detail).retry_after_ms(1_000)
         })
@@ -92,7 +92,7 @@ pub struct SoldAnswer {
     pub body: Bytes,
     /// The transaction that paid it; `None` for an answer that costs nothing.
     pub paid_by: Option<Hash>,
-    /// True if it was given before, or could have been.
+    /// True if its sale had ended before this request.
     pub is_copy: bool,
 }
 
@@ -181,13 +181,17 @@ mod tests {
     }
 
     #[test]
-    fn requests_whose_clients_may_have_hung_up_hold_so_much_memory_and_no_more() {
-        for (body_bytes, most) in [(0, 2_048), (4 * 1024 * 1024, 15)] {
+    fn requests_whose_clients_may_have_hung_up_hold_so_much_memory_and_those_of_one_payer_half_of_it() {
+        let [payer, other] = [1, 2].map(|n| Address::from_bytes([n; 20]));
+        for (body_bytes, most, most_of_other) in [(0, 1_024, 512), (4 * 1024 * 1024, 7, 4)] {
             let (room, call) = (CallRoom::default(), call(body_bytes));
-            let mut taken: Vec<_> = (0..most).map(|_| room.take(&call).unwrap()).collect();
-            assert_eq!(room.take(&call).unwrap_err().code, RefusalCode::Busy, "{body_bytes} bytes");
+            let mut taken: Vec<_> = (0..most).map(|_| room.take(payer, &call).unwrap()).collect();
+            assert_eq!(room.take(payer, &call).unwrap_err().code, RefusalCode::Busy, "{body_bytes} bytes");
+            let others: Vec<_> = (0..most_of_other).map(|_| room.take(other, &call).unwrap()).collect();
+            assert!(room.take(other, &call).is_err(), "{body_bytes} bytes");
+            drop(others);
             taken.pop();
-            assert!(room.take(&call).is_ok(), "the end of one makes room");
+            assert!(room.take(payer, &call).is_ok(), "the end of one makes room");
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The price of a call, and the terms on which it is sold now.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use farthing_chain::ChainKind;
-use farthing_protocol::{Refusal, RefusalCode, TokenDomain, Usdc};
+use farthing_protocol::{Refusal, RefusalCode, Usdc};
 use farthing_shared::chain_view;
 use farthing_x402::Terms;
 use tokio::time::Instant;
@@ -16,8 +16,6 @@ use crate::{Owner, admit::check_not_paused, registry::Registered};
 
 /// An offered price is at least so many times the gas of its transaction, which may rise until that is sent.
 const GAS_FACTOR_MIN: u64 = 3;
-/// The token's domain is read again after this time: a lie about it must not outlive the endpoint that told it.
-const TOKEN_KEPT: Duration = Duration::from_secs(600);
 
 impl Owner {
     /// The service of a call, and the terms on which it is sold now. No chain is asked as a rule: the token's domain is kept.
@@ -33,6 +31,7 @@ impl Owner {
             Refusal::new(RefusalCode::UnknownOperation, "the service has no such path and method")
         })?;
         self.check_worth(price, GAS_FACTOR_MIN)?;
+        self.check_claims()?;
         if let Some(offer) = offer(call, &service, price) {
             self.0.door.offers.make(offer, Instant::now());
         }
@@ -42,7 +41,9 @@ impl Owner {
             summary => format!("{}: {summary}", listing.name),
         };
         let (pay_to, timeout_secs) = (self.0.signer.address(), TIMEOUT_SECS);
-        let terms = Terms { price, pay_to, token: self.token().await?, timeout_secs, description };
+        let asking = async { self.0.chain.token_domain().await.map_err(|error| away(&error)) };
+        let token = self.0.door.token.get(Instant::now(), asking).await?;
+        let terms = Terms { price, pay_to, token, timeout_secs, description };
         Ok((service, terms))
     }
 
@@ -56,6 +57,17 @@ impl Owner {
         let offered = offer(call, service, paid);
         let holds = offered.is_some_and(|offer| self.0.door.offers.holds(&offer, Instant::now()));
         if holds && self.check_worth(paid, GAS_FACTOR_MIN).is_ok() { paid } else { price }
+    }
+
+    /// Checks that the wallet's ETH pays for one payment more and then for the claims of what was served on channels: those who
+    /// buy here must not use up what brings in the earnings of others.
+    fn check_claims(&self) -> Result<(), Refusal> {
+        let payments = self.0.door.sales.under_way().saturating_add(1);
+        if self.0.book.is_claimed_by(chain_view::means_after(&self.0.chain, payments)) {
+            return Ok(());
+        }
+        let detail = "the owner's wallet keeps its ETH for claims";
+        Err(Refusal::new(RefusalCode::OwnerCannotClaim, detail).retry_after_ms(60_000))
     }
 
     /// Checks that this wallet can take payments now, and that this one is worth so many times its gas.
@@ -83,18 +95,6 @@ impl Owner {
             return Err(Refusal::new(RefusalCode::SchemeUnsupported, detail));
         }
         Ok(())
-    }
-
-    async fn token(&self) -> Result<TokenDomain, Refusal> {
-        let kept = self.0.door.token.lock().clone();
-        if let Some((since, token)) = kept
-            && since.elapsed() < TOKEN_KEPT
-        {
-            return Ok(token);
-        }
-        let token = self.0.chain.token_domain().await.map_err(|error| away(&error))?;
-        *self.0.door.token.lock() = Some((Instant::now(), token.clone()));
-        Ok(token)
     }
 }
 

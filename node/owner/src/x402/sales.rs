@@ -13,6 +13,7 @@ use farthing_protocol::{
     call::{Method, response_hash},
     wire,
 };
+use farthing_shared::keyed_mutex::KeyedMutex;
 use minicbor::{Decode, Encode, bytes::ByteArray};
 use parking_lot::Mutex;
 
@@ -155,12 +156,17 @@ struct KeptSale {
     until_secs: u64,
     bytes: usize,
     is_paid: bool,
+    is_open: bool,
+    /// The second since which its payment is not tried: the chain refused it, or the call is free. Its payer may come back.
+    idle_secs: Option<u64>,
 }
 
 impl KeptSale {
     fn of(sale: &Sale, now_secs: u64) -> Self {
         let (until_secs, bytes) = (sale.until_secs(now_secs), sale.bytes());
-        Self { until_secs, bytes, is_paid: sale.state == SaleState::Settled }
+        let is_open = matches!(sale.state, SaleState::Running | SaleState::Answered);
+        let idle_secs = (sale.state == SaleState::Free).then_some(now_secs);
+        Self { until_secs, bytes, is_paid: sale.state == SaleState::Settled, is_open, idle_secs }
     }
 }
 
@@ -191,9 +197,9 @@ impl Sales {
         stored.map(|bytes| decode(&bytes)).transpose()
     }
 
-    /// The body of a stored answer; empty for one without.
-    pub(super) fn body(&self, key: &SaleKey) -> Result<Bytes, LedgerError> {
-        Ok(self.ledger.get(Namespace::SaleBodies, key)?.unwrap_or_default())
+    /// The body of a stored answer. A node that was restored from a backup has none: no backup has them.
+    pub(super) fn body(&self, key: &SaleKey) -> Result<Option<Bytes>, LedgerError> {
+        self.ledger.get(Namespace::SaleBodies, key)
     }
 
     /// Stores a sale durably, and its body where there is one: both or nothing.
@@ -220,19 +226,64 @@ impl Sales {
         Ok(())
     }
 
-    /// Returns whether there is room for one more answer, in all and in what a payer may have unpaid.
+    /// Returns whether a payer may have one more unpaid answer.
     pub(super) fn has_room(&self, payer: Address) -> bool {
         let kept = self.kept.lock();
-        let (mut bytes, mut unpaid, mut unpaid_bytes) = (0_usize, 0_usize, 0_usize);
+        let (mut unpaid, mut unpaid_bytes) = (0_usize, 0_usize);
         for (key, sale) in &*kept {
-            bytes = bytes.saturating_add(sale.bytes);
             if !sale.is_paid && key.starts_with(payer.as_bytes()) {
                 unpaid += 1;
                 unpaid_bytes = unpaid_bytes.saturating_add(sale.bytes);
             }
         }
-        let has_room_in_all = kept.len() < KEPT_MAX && bytes < KEPT_BYTES_MAX;
-        has_room_in_all && unpaid < KEPT_MAX / UNPAID_PART && unpaid_bytes < KEPT_BYTES_MAX / UNPAID_PART
+        unpaid < KEPT_MAX / UNPAID_PART && unpaid_bytes < KEPT_BYTES_MAX / UNPAID_PART
+    }
+
+    /// Makes room for one more answer, and returns whether there is any. Answers whose payments the chain has refused go, and free
+    /// ones, the oldest first: wallets cost nothing, so strangers can leave as many as they like.
+    pub(super) async fn make_room(&self, turns: &KeyedMutex<SaleKey>) -> Result<bool, LedgerError> {
+        while self.is_full() {
+            // Whoever works on it may have it paid now.
+            let mut left = self.idle().into_iter().filter_map(|key| Some((key, turns.try_take(key)?)));
+            let Some((key, turn)) = left.find(|(key, _)| self.is_idle(key)) else { return Ok(false) };
+            self.forget(key).await?;
+            drop(turn);
+        }
+        Ok(true)
+    }
+
+    /// Notes when the chain refused the payment of a sale; `None` if it may be taken yet.
+    pub(super) fn note_refusal(&self, key: &SaleKey, refused_secs: Option<u64>) {
+        if let Some(sale) = self.kept.lock().get_mut(key) {
+            sale.idle_secs = refused_secs;
+        }
+    }
+
+    /// Returns whether nothing becomes of a sale until its payer comes back.
+    pub(super) fn is_idle(&self, key: &SaleKey) -> bool {
+        self.kept.lock().get(key).is_some_and(|sale| sale.idle_secs.is_some())
+    }
+
+    /// Counts the sales whose payments may be taken yet, without those that the chain has refused.
+    pub(super) fn under_way(&self) -> usize {
+        let kept = self.kept.lock();
+        kept.values().filter(|sale| sale.is_open && sale.idle_secs.is_none()).count()
+    }
+
+    fn is_full(&self) -> bool {
+        let kept = self.kept.lock();
+        let bytes = kept.values().fold(0_usize, |bytes, sale| bytes.saturating_add(sale.bytes));
+        kept.len() >= KEPT_MAX || bytes >= KEPT_BYTES_MAX
+    }
+
+    /// Lists the sales of which nothing becomes until their payers come back, the oldest first.
+    fn idle(&self) -> Vec<SaleKey> {
+        let kept = self.kept.lock();
+        let idle = kept.iter().filter_map(|(key, sale)| Some((sale.idle_secs?, *key)));
+        let mut idle: Vec<(u64, SaleKey)> = idle.collect();
+        drop(kept);
+        idle.sort_unstable();
+        idle.into_iter().map(|(_, key)| key).collect()
     }
 
     /// Lists the sales that are kept.
@@ -305,14 +356,14 @@ mod tests {
         let sales = Sales::restore(Ledger::open(&path, OpenMode::Existing).unwrap()).unwrap();
         assert_eq!(
             (sales.find(&key).unwrap(), sales.body(&key).unwrap()),
-            (Some(sold.clone()), body.clone())
+            (Some(sold.clone()), Some(body.clone()))
         );
         assert_eq!(sales.keys(), [key]);
         let settled = Sale { state: SaleState::Settled, paid_by: Some([8; 32].into()), ..sold };
         sales.put(key, &settled, None).await.unwrap();
-        assert_eq!((sales.find(&key).unwrap(), sales.body(&key).unwrap()), (Some(settled), body));
+        assert_eq!((sales.find(&key).unwrap(), sales.body(&key).unwrap()), (Some(settled), Some(body)));
         sales.forget(key).await.unwrap();
-        assert_eq!((sales.find(&key).unwrap(), sales.body(&key).unwrap()), (None, Bytes::new()));
+        assert_eq!((sales.find(&key).unwrap(), sales.body(&key).unwrap()), (None, None));
         assert!(sales.keys().is_empty());
     }
 
@@ -334,6 +385,44 @@ mod tests {
         let paid = Sale { state: SaleState::Settled, ..long };
         sales.put(key_of(&paid.payment.authorization), &paid, None).await.unwrap();
         assert!(sales.has_room(payer));
+    }
+
+    #[tokio::test]
+    async fn answers_that_nobody_pays_make_room_for_those_of_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.redb");
+        let sales = Sales::restore(Ledger::open(&path, OpenMode::Create).unwrap()).unwrap();
+        let turns = KeyedMutex::default();
+        let mut long = sale(SaleState::Answered);
+        long.answer.as_mut().unwrap().body_bytes = 8 * 1024 * 1024;
+        let mut keys = Vec::new();
+        for wallet in 1..=32 {
+            assert!(sales.make_room(&turns).await.unwrap(), "{wallet}");
+            long.payment.authorization.from = Address::from_bytes([wallet; 20]);
+            let key = key_of(&long.payment.authorization);
+            sales.put(key, &long, None).await.unwrap();
+            keys.push(key);
+        }
+        assert!(!sales.make_room(&turns).await.unwrap(), "any of these payments may be under way");
+        for (key, secs) in [(keys[0], 3), (keys[1], 1), (keys[2], 2)] {
+            sales.note_refusal(&key, Some(secs));
+        }
+        let turn = turns.try_take(keys[1]);
+        assert!(sales.make_room(&turns).await.unwrap());
+        drop(turn);
+        let left = |key: &SaleKey| sales.find(key).unwrap().is_some();
+        assert_eq!([0, 1, 2].map(|at| left(&keys[at])), [true, true, false], "the second one is worked on");
+        sales.put(keys[2], &long, None).await.unwrap();
+        // Tried again, and nobody knows the end.
+        sales.note_refusal(&keys[1], None);
+        assert!(sales.make_room(&turns).await.unwrap());
+        assert_eq!([0, 1, 2].map(|at| left(&keys[at])), [false, true, true]);
+        let free = Sale { state: SaleState::Free, ..long };
+        for key in [keys[0], keys[3]] {
+            sales.put(key, &free, None).await.unwrap();
+        }
+        assert!(sales.make_room(&turns).await.unwrap());
+        assert!(!left(&keys[0]) || !left(&keys[3]), "free calls cost nothing, either");
     }
 
     #[test]

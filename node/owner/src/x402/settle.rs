@@ -10,6 +10,7 @@ use farthing_protocol::{Hash, Refusal};
 
 use super::{
     DoorAnswer, failed,
+    noted::admit_line,
     sales::{Sale, SaleKey, SaleState},
     unstored,
 };
@@ -30,6 +31,7 @@ impl Owner {
         body: Option<Bytes>,
     ) -> Result<DoorAnswer, Refusal> {
         let payer = sale.payment.authorization.from;
+        self.0.door.sales.note_refusal(&key, None);
         let taking = async {
             let (chain, payment) = (&self.0.chain, sale.payment);
             if self.check_worth(sale.price, GAS_FACTOR_LEFT).is_ok() {
@@ -41,20 +43,34 @@ impl Owner {
         let taken = tokio::time::timeout(SETTLED_WITHIN, taking).await;
         let reason = match taken {
             Ok(Ok(PaymentState::Paid(transaction))) => {
-                let is_copy = body.is_none();
                 let sale = self.book_sale(key, sale, transaction.0).await?;
-                return self.told(&key, sale, (body, is_copy));
+                return self.told(&key, sale, (body, false));
             }
             Ok(Ok(PaymentState::Refused(reason))) => {
-                tracing::info!(%payer, reason, "a payment is refused by the chain, and its answer withheld");
+                if let Some(left_out) = admit_line() {
+                    tracing::info!(
+                        %payer,
+                        reason,
+                        left_out,
+                        "a payment is refused by the chain, and its answer withheld"
+                    );
+                }
                 Some(reason)
             }
             Ok(Ok(PaymentState::Open)) | Err(_) => None,
             Ok(Err(error)) => {
-                tracing::warn!(%payer, %error, "a payment is not taken yet, and its answer withheld");
+                if let Some(left_out) = admit_line() {
+                    tracing::warn!(
+                        %payer,
+                        %error,
+                        left_out,
+                        "a payment is not taken yet, and its answer withheld"
+                    );
+                }
                 None
             }
         };
+        self.0.door.sales.note_refusal(&key, reason.as_ref().map(|_| clock::now_secs()));
         // Until it is paid: then the count begins anew.
         self.count_sale(&sale, false);
         Ok(DoorAnswer::Unpaid { payer, reason })
@@ -138,7 +154,9 @@ impl Owner {
         let sales = &self.0.door.sales;
         let Some(sale) = sales.find(&key).map_err(|error| unstored(&error))? else { return Ok(()) };
         let is_over = sales.is_over(&key, clock::now_secs());
-        if sale.state == SaleState::Answered && sale.chain_id == self.0.chain.spec().chain_id {
+        // Strangers can leave any number of refused ones: the chain is asked about these once more, at their end.
+        let is_asked_about = sale.state == SaleState::Answered && (is_over || !sales.is_idle(&key));
+        if is_asked_about && sale.chain_id == self.0.chain.spec().chain_id {
             let state = self.0.chain.payment_state(&sale.payment.authorization, sale.since_block).await;
             match state {
                 Ok(PaymentState::Paid(transaction)) => {

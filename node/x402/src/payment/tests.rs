@@ -19,7 +19,7 @@ fn asked() -> TransferAuthorization {
         to: terms(84_532).pay_to,
         value: terms(84_532).price,
         valid_after_secs: NOW_SECS,
-        valid_before_secs: NOW_SECS + 36,
+        valid_before_secs: NOW_SECS + 150,
         nonce: [0xab; 32],
     }
 }
@@ -84,7 +84,7 @@ fn a_payment_is_refused_for_the_first_thing_that_is_not_as_asked() {
         (TransferAuthorization { value: more, ..asked() }, amount(more)),
         (TransferAuthorization { value: less, ..asked() }, amount(less)),
         (
-            TransferAuthorization { valid_before_secs: NOW_SECS + 35, ..asked() },
+            TransferAuthorization { valid_before_secs: NOW_SECS + 149, ..asked() },
             Some(InvalidPayment::Expired),
         ),
         (TransferAuthorization { valid_after_secs: NOW_SECS + 1, ..asked() }, Some(InvalidPayment::NotYet)),
