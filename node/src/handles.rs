@@ -111,7 +111,8 @@ impl Handles {
     /// Returns the history of this node.
     pub fn history(&self) -> History {
         let (ledger, registry) = (self.ledger.clone(), self.registry.clone());
-        History::new(ledger, registry, self.catalog.clone(), self.refused.clone())
+        let (refused, awaited) = (self.refused.clone(), self.consumer.awaited());
+        History::new(ledger, registry, self.catalog.clone(), refused, awaited)
     }
 
     /// Returns what the log of calls is read with.
