@@ -19,6 +19,7 @@ use tokio::sync::Mutex;
 
 use crate::{
     alerts::Alerts,
+    approvals::Approvals,
     backup::{
         Automatic,
         earned::{EarnedOn, MoneyAtEnd},
@@ -54,6 +55,7 @@ pub struct Handles {
     pub settlement: Settlement,
     pub saved: SavedRequests,
     pub secrets: Arc<Secrets>,
+    pub approvals: Approvals,
     pub readiness: Readiness,
     pub alerts: Alerts,
     pub backups: Automatic,

@@ -17,6 +17,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     alerts::Alerts,
+    approvals::Approvals,
     backup::staged,
     consumer::{Consumer, funding::Funding},
     handles::Handles,
@@ -101,6 +102,7 @@ impl Node {
             settlement,
             saved,
             secrets,
+            approvals: Approvals::default(),
             readiness,
             alerts,
             backups,

@@ -152,7 +152,10 @@ impl ServerHandler for AgentTools {
                     token = Some(unconfirmed.token);
                 }
                 UserAccess::Later => return Ok(to_be_confirmed(&unconfirmed).into()),
-                UserAccess::ByAgent => return Ok(result(Err(unconfirmed.trouble())).into()),
+                UserAccess::InConsole => match self.toolbox.approved(&secret.name, unconfirmed).await {
+                    Ok(approved) => token = Some(approved),
+                    Err(trouble) => return Ok(result(Err(trouble)).into()),
+                },
             }
         }
     }
@@ -169,7 +172,7 @@ impl AgentTools {
     /// Over HTTP no question gets to a program while it waits for the result, whatever it says that it shows.
     fn access(&self, context: &RequestContext<RoleServer>) -> UserAccess {
         match UserAccess::of(context) {
-            UserAccess::Now if self.secret.is_none() => UserAccess::ByAgent,
+            UserAccess::Now if self.secret.is_none() => UserAccess::InConsole,
             access => access,
         }
     }
@@ -182,8 +185,8 @@ enum UserAccess {
     Now,
     /// By a result that asks, to which the same request comes again with an answer.
     Later,
-    /// The agent has to ask: its program shows no forms, or nothing is known of it.
-    ByAgent,
+    /// In the console of the node: the agent's program shows no forms, or nothing is known of it.
+    InConsole,
 }
 
 impl UserAccess {
@@ -194,7 +197,7 @@ impl UserAccess {
         let asks_later =
             context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
         match (has_forms, asks_later) {
-            (false, _) => Self::ByAgent,
+            (false, _) => Self::InConsole,
             (true, false) => Self::Now,
             (true, true) => Self::Later,
         }
@@ -268,6 +271,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_secret_finds_nothing_of_an_earlier_one_of_its_name() {
+        let holder = |since_secs| PresentedSecret { name: "a".to_owned(), since_secs }.holder();
+        assert_ne!(holder(1), holder(2));
+    }
+
+    #[test]
     fn a_tool_is_offered_with_its_schema_and_with_hints_about_money() {
         for tool in ToolName::ALL {
             let offered = serde_json::to_value(offered(tool)).unwrap();
@@ -284,6 +293,10 @@ mod tests {
             above: Usdc::ZERO,
             token: "t1".to_owned(),
             call: "GET /a of service s".to_owned(),
+            request: serde_json::from_value(json!({
+                "api_id_public": "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b", "method": "GET", "path": "/a",
+            }))
+            .unwrap(),
         };
         let asked = serde_json::to_value(to_be_confirmed(&unconfirmed)).unwrap();
         assert_eq!((&asked["resultType"], &asked["requestState"]), (&json!("input_required"), &json!("t1")));
