@@ -135,6 +135,8 @@ words! {
         Limits = "limits", "Limits saved. They apply from now on.";
         LimitsReset = "limits-reset", "Limits reset. The limits of the configuration apply again.";
         PriceAccepted = "price-accepted", "Price accepted for all calls to this service.";
+        CallApproved = "call-approved", "Call approved, once, for ten minutes. Tell the agent to repeat it.";
+        CallRefused = "call-refused", "Call refused. The agent is told so when it repeats the call.";
         Flagged = "flagged", "Rule saved. It applies to calls to this service from now on.";
         Spending = "spending", "Spending resumed, within the limits.";
         Alerts = "alerts", "Thresholds saved. Alerts use them from now on.";
