@@ -1,7 +1,7 @@
 //! Calls that somebody waits for now. The node knows them by itself: no clock tells whether a call is under way.
 //!
-//! A call counts from when its caller asks until its caller has an answer, a repeat as well. What the node asks about an
-//! undecided call in the background counts for nothing.
+//! A call counts from when its caller asks until its caller has an answer, a repeat as well. The node's own questions
+//! about an undecided call count for nothing.
 
 use std::{
     collections::{HashMap, hash_map::Entry},

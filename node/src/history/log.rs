@@ -98,7 +98,7 @@ impl History {
 }
 
 impl History {
-    /// What a call without an end is: under way as long as somebody waits for it, however late the clock says that it is.
+    /// The outcome of a call without an end: under way as long as somebody waits for it, however late the clock says that it is.
     fn open_outcome(&self, promise: &Promise, was_given_up: bool, now_secs: u64) -> CallOutcome {
         let is_awaited = self.awaited.has(promise.request.call_id);
         entry::open_outcome(promise, is_awaited, was_given_up, now_secs)

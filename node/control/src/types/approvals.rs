@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use super::{CallRequest, UsdcText};
 
 words! {
-    /// What became of the question whether a call may be bought.
+    /// The state of a question whether an agent may buy a call.
     ApprovalState {
         /// The user has not decided.
         Waiting = "waiting",

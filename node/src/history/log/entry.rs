@@ -90,7 +90,7 @@ impl<'a> CallFacts<'a> {
     }
 }
 
-/// What a call without an end is. One that nobody waits for is under way only until its deadline: an earlier run may have begun it.
+/// The outcome of a call without an end. One that nobody waits for is under way only until its deadline: an earlier run may have begun it.
 pub(super) fn open_outcome(
     promise: &Promise,
     is_awaited: bool,

@@ -83,7 +83,7 @@ impl ApprovalRow {
     }
 }
 
-/// What the agent sends beside the operation, whole: the user decides about exactly this.
+/// Everything that the agent sends beside the operation, whole: the user decides about exactly this.
 fn arguments(approval: &Approval) -> String {
     let call = &approval.call;
     let mut sent = serde_json::Map::new();
