@@ -26,8 +26,9 @@ use rmcp::{
 use serde_json::{Value, json};
 
 use crate::{
-    ToolAnswer, Trouble,
+    Arguments, ToolAnswer, Trouble,
     node::AskedNode,
+    pinned::PinnedTool,
     toolbox::{Caller, NotDone, Toolbox, Unconfirmed},
     tools::{INSTRUCTIONS, ToolName},
 };
@@ -115,9 +116,11 @@ impl ServerHandler for AgentTools {
     async fn list_tools(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(ToolName::ALL.into_iter().map(offered).collect()))
+        let pinned = self.toolbox.pinned(&self.secret(&context)?.name).await;
+        let own = ToolName::ALL.into_iter().map(offered);
+        Ok(ListToolsResult::with_all_items(own.chain(pinned.iter().map(offered_for)).collect()))
     }
 
     async fn call_tool(
@@ -125,10 +128,12 @@ impl ServerHandler for AgentTools {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(tool) = ToolName::named(&request.name) else {
-            return Err(ErrorData::invalid_params("there is no tool of this name", None));
-        };
         let secret = self.secret(&context)?;
+        let (tool, arguments) = match self.named(&secret, &request).await {
+            Ok(Some(named)) => named,
+            Ok(None) => return Err(ErrorData::invalid_params("there is no tool of this name", None)),
+            Err(trouble) => return Ok(result(Err(trouble)).into()),
+        };
         let holder = secret.holder();
         let mut token = match confirmed_later(&request) {
             Ok(token) => token.map(str::to_owned),
@@ -138,7 +143,7 @@ impl ServerHandler for AgentTools {
         loop {
             let is_awaited = || !context.ct.is_cancelled();
             let caller = Caller { secret: &secret.name, holder: &holder, token: token.take(), is_awaited };
-            let unconfirmed = match self.toolbox.answer(caller, tool, request.arguments.clone()).await {
+            let unconfirmed = match self.toolbox.answer(caller, tool, arguments.clone()).await {
                 Err(NotDone::Unconfirmed(unconfirmed)) => unconfirmed,
                 Err(NotDone::Failed(trouble)) => return Ok(result(Err(trouble)).into()),
                 Ok(answer) => return Ok(result(Ok(answer)).into()),
@@ -167,6 +172,21 @@ impl AgentTools {
             || context.extensions.get::<http::request::Parts>()?.extensions.get::<PresentedSecret>();
         let secret = self.secret.as_ref().or_else(presented);
         secret.cloned().ok_or_else(|| ErrorData::internal_error("the request has no secret", None))
+    }
+
+    /// The tool that a request names, with its arguments: for a pinned tool, those of the call that it stands for.
+    async fn named(
+        &self,
+        secret: &PresentedSecret,
+        request: &CallToolRequestParams,
+    ) -> Result<Option<(ToolName, Option<Arguments>)>, Trouble> {
+        if let Some(tool) = ToolName::named(&request.name) {
+            return Ok(Some((tool, request.arguments.clone())));
+        }
+        let pinned = self.toolbox.pinned(&secret.name).await;
+        let Some(tool) = pinned.iter().find(|tool| tool.name == request.name) else { return Ok(None) };
+        let arguments = tool.call(request.arguments.clone())?;
+        Ok(Some((ToolName::CallService, Some(arguments))))
     }
 
     /// Over HTTP no question gets to a program while it waits for the result, whatever it says that it shows.
@@ -245,6 +265,18 @@ fn offered(tool: ToolName) -> Tool {
         .idempotent(!tool.costs())
         .open_world(true);
     Tool::new(tool.name(), tool.description(), schema).with_title(tool.title()).with_annotations(hints)
+}
+
+/// A pinned tool as the protocol has it.
+fn offered_for(tool: &PinnedTool) -> Tool {
+    let hints = ToolAnnotations::with_title(tool.title())
+        .read_only(false)
+        .destructive(true)
+        .idempotent(false)
+        .open_world(true);
+    Tool::new(tool.name.clone(), tool.description(), tool.schema())
+        .with_title(tool.title())
+        .with_annotations(hints)
 }
 
 /// A result as the protocol has it: in words, and as data both in its own place and as text, for agents that read only text.

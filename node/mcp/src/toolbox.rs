@@ -22,6 +22,7 @@ use crate::{
     money,
     node::AskedNode,
     paid::{self, BoughtAnswer},
+    pinned::{self, PinnedTool},
     text::line,
     tools::ToolName,
 };
@@ -107,6 +108,19 @@ struct CallPrices {
 impl Toolbox {
     pub fn of(node: AskedNode) -> Self {
         Self { node, kept: Mutex::default(), keys: RandomState::new() }
+    }
+
+    /// The tools for the services that the user pinned to a secret; none while the node does not answer.
+    pub async fn pinned(&self, secret: &str) -> Vec<PinnedTool> {
+        let Ok(secrets) = self.node.ask(endpoint::Secrets).await else { return Vec::new() };
+        let secret = secrets.into_iter().find(|one| one.name == secret);
+        let mut services = Vec::new();
+        for service in secret.map(|secret| secret.pinned).unwrap_or_default() {
+            if let Ok(service) = self.node.ask(endpoint::CatalogService.of(service)).await {
+                services.push(service);
+            }
+        }
+        pinned::tools_of(&services)
     }
 
     /// Uses a tool.

@@ -204,10 +204,13 @@ async fn buys_over_http(demo: &Demo, secret: &str) -> Result<Value> {
     let mut arguments = earthquakes("5", "0.002");
     arguments["service"] = json!(demo.earthquakes.api.id.to_string());
     let shows_forms = json!({ "io.modelcontextprotocol/clientCapabilities": { "elicitation": {} } });
-    let call = json!({
-        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": { "name": "call_service", "arguments": arguments, "_meta": shows_forms },
-    });
+    let call = json!({ "name": "call_service", "arguments": arguments, "_meta": shows_forms });
+    Ok(asks_over_http(demo, secret, "tools/call", call).await?["structuredContent"].clone())
+}
+
+/// Asks the door at the node's port. Returns the result.
+pub async fn asks_over_http(demo: &Demo, secret: &str, method: &str, params: Value) -> Result<Value> {
+    let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
     let sent = demo
         .consumer
         .https_client()?
@@ -216,12 +219,12 @@ async fn buys_over_http(demo: &Demo, secret: &str) -> Result<Value> {
         .header("content-type", "application/json")
         .header("accept", "application/json, text/event-stream")
         .header("mcp-protocol-version", "2025-06-18")
-        .body(call.to_string())
+        .body(request.to_string())
         // It waited for a user that nobody could ask, for five minutes.
         .timeout(Duration::from_secs(60))
         .send();
     let told: Value = serde_json::from_str(&sent.await?.text().await?)?;
-    Ok(told["result"]["structuredContent"].clone())
+    Ok(told["result"].clone())
 }
 
 #[tokio::test(flavor = "multi_thread")]
