@@ -8,6 +8,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 use farthing_config::FlagRule;
 use farthing_ledger::{Ledger, LedgerError};
 use farthing_owner::{
+    Owner,
     book::Book,
     health::{Ailing, Health},
     terms::Terms,
@@ -33,6 +34,7 @@ use crate::{
 };
 
 mod closed;
+mod door;
 mod elsewhere;
 mod left;
 mod levels;
@@ -49,6 +51,7 @@ pub use levels::{Levels, LevelsError};
 pub use signature::WebhookSecret;
 pub use webhook::{Delivery, WebhookAddress, WebhookError};
 
+use door::DoorFacts;
 use farthing_control::{
     counted,
     types::{
@@ -139,6 +142,7 @@ struct NodeFacts {
     left: Vec<MoneyLeft>,
     /// Withdrawn by payers before it was claimed.
     lost: Option<EarningsLost>,
+    door: DoorFacts,
 }
 
 /// Lists what is amiss, in a fixed order; the time is filled in by [`Alerts`].
@@ -154,6 +158,7 @@ fn current(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
     alerts.extend(facts.silent.iter().filter_map(silent::alert));
     // A chain that shows nothing at all is told of above.
     alerts.extend(unread::alert(&facts.unread).filter(|_| facts.stale.is_none()));
+    alerts.extend(door::alerts(&facts.door));
     alerts.extend(facts.ailing.iter().map(ailing));
     alerts.extend(facts.flagged.iter().filter_map(flagged));
     alerts.extend(facts.backup.as_ref().map(no_backup));
@@ -357,6 +362,8 @@ pub struct AlertsParts {
     pub channels: Arc<PayerChannels>,
     pub book: Book,
     pub terms: Terms,
+    /// `None` without a port for x402 clients.
+    pub owner: Option<Owner>,
     /// As read at the start: nothing moves it while this node runs.
     pub elsewhere: Vec<MoneyElsewhere>,
     /// The same.
@@ -469,6 +476,7 @@ impl Alerts {
             silent,
             under_way: parts.readiness.chain.under_way().map(|tx| (tx.what, tx.since.elapsed())),
             unread: UnreadEvents::of(&parts.readiness.chain.logs().borrow()),
+            door: parts.owner.as_ref().map(DoorFacts::of).unwrap_or_default(),
             ailing: parts.health.ailing(),
             flagged: parts.consumer.conduct().all(),
             backup: parts.backups.failing(),

@@ -78,7 +78,7 @@ impl Node {
         let readiness = foundation.readiness();
         let backups = foundation.backups()?;
         let health = foundation.health()?;
-        let alerts = foundation.alerts(&readiness, &consumer, &funding, &backups, &health);
+        let alerts = foundation.alerts(&readiness, &consumer, &funding, &backups, (&health, &owner));
         let alerts = Alerts::restore(alerts)?;
         let saved = SavedRequests::restore(foundation.ledger.clone())?;
         let versions = foundation.learned.join("versions.json");

@@ -56,6 +56,8 @@ pub(super) fn alert(alert: &types::Alert) -> Alert {
         AlertKind::EthLow => ("ETH for fees is running low", "See Finance", FINANCE),
         AlertKind::BudgetLow => ("Today's budget is nearly spent", "See the limits", LIMITS),
         AlertKind::ChannelLow => ("A channel is running low", "See the channels", FINANCE),
+        AlertKind::X402Closed => ("Your node sells nothing to x402 clients", "See Finance", FINANCE),
+        AlertKind::PaymentsRefused => ("Payments of x402 clients are refused", "See My APIs", APIS),
         AlertKind::ServerDown => ("One of your servers accepts no calls", "See My APIs", APIS),
         AlertKind::ListingUnseen => ("Other nodes cannot find one of your services", "See My APIs", APIS),
         AlertKind::BackupFailed => ("The daily backup fails", "See backups", Some("/panel/settings/backup")),

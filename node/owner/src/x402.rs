@@ -14,6 +14,7 @@ mod offers;
 mod pledges;
 mod sales;
 mod settle;
+mod trouble;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -35,12 +36,16 @@ use farthing_x402::{InvalidPayment, ReceivedPayment, Terms};
 use parking_lot::Mutex;
 use tokio::{sync::Semaphore, time::Instant};
 
-pub use self::call::{DoorAnswer, DoorCall, SoldAnswer};
 use self::{
     call::CallRoom,
     offers::Offers,
     pledges::{Pledge, Pledges},
     sales::{AnswerHead, Sale, SaleKey, SaleState, Sales},
+    trouble::DoorNotes,
+};
+pub use self::{
+    call::{DoorAnswer, DoorCall, SoldAnswer},
+    trouble::{ClosedDoor, RefusedPayments},
 };
 use super::{
     Owner,
@@ -67,6 +72,7 @@ pub struct Door {
     pledges: Arc<Pledges>,
     checks: Semaphore,
     token: Mutex<Option<(Instant, TokenDomain)>>,
+    notes: Mutex<DoorNotes>,
 }
 
 impl Door {
@@ -83,6 +89,7 @@ impl Door {
             pledges: Arc::default(),
             checks: Semaphore::new(CHECKS_MAX),
             token: Mutex::default(),
+            notes: Mutex::default(),
         })
     }
 }

@@ -14,7 +14,7 @@ use farthing_ledger::{Ledger, LedgerError};
 use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle, ReachConfig, RendezvousConfig};
 use farthing_os::clock;
 use farthing_owner::{
-    OwnerParts,
+    Owner, OwnerParts,
     book::{self, Book},
     health::Health,
     late::ToldFree,
@@ -261,7 +261,7 @@ impl Foundation {
         consumer: &Consumer,
         funding: &Funding,
         backups: &Automatic,
-        health: &Health,
+        (health, owner): (&Health, &Owner),
     ) -> AlertsParts {
         AlertsParts {
             wallet: self.signer.address(),
@@ -273,6 +273,7 @@ impl Foundation {
             channels: self.channels.clone(),
             book: self.book.clone(),
             terms: self.terms,
+            owner: self.config.x402.listen.map(|_| owner.clone()),
             elsewhere: self.elsewhere.clone(),
             left: MoneyLeft::read(&self.config.node.data_dir, self.signer.address()),
             backups: backups.clone(),

@@ -57,6 +57,10 @@ words! {
         ClosedUnasked = "closed-unasked",
         /// Events of the chain that could not be read.
         EventsSkipped = "events-skipped",
+        /// The port for x402 clients sells nothing.
+        X402Closed = "x402-closed",
+        /// The chain refuses payments of x402 clients whose calls were served.
+        PaymentsRefused = "payments-refused",
         ServerDown = "server-down",
         ListingUnseen = "listing-unseen",
         ServiceFlagged = "service-flagged",

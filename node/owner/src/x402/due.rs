@@ -85,14 +85,16 @@ impl Owner {
         Ok(())
     }
 
-    async fn token(&self) -> Result<TokenDomain, Refusal> {
+    pub(super) async fn token(&self) -> Result<TokenDomain, Refusal> {
         let kept = self.0.door.token.lock().clone();
         if let Some((since, token)) = kept
             && since.elapsed() < TOKEN_KEPT
         {
             return Ok(token);
         }
-        let token = self.0.chain.token_domain().await.map_err(|error| away(&error))?;
+        let read = self.0.chain.token_domain().await;
+        self.0.door.notes.lock().read_token(read.as_ref().err().map(ToString::to_string));
+        let token = read.map_err(|error| away(&error))?;
         *self.0.door.token.lock() = Some((Instant::now(), token.clone()));
         Ok(token)
     }
