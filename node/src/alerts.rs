@@ -22,6 +22,7 @@ use farthing_shared::{
 use parking_lot::Mutex;
 
 use crate::{
+    approvals::Approvals,
     backup::{Automatic, automatic::Failing},
     consumer::{
         Consumer,
@@ -33,6 +34,7 @@ use crate::{
     status::{ClockOff, Readiness, Waiting},
 };
 
+mod asking;
 mod closed;
 mod door;
 mod elsewhere;
@@ -51,6 +53,7 @@ pub use levels::{Levels, LevelsError};
 pub use signature::WebhookSecret;
 pub use webhook::{Delivery, WebhookAddress, WebhookError};
 
+use asking::AskingAgents;
 use door::DoorFacts;
 use farthing_control::{
     counted,
@@ -143,6 +146,7 @@ struct NodeFacts {
     /// Withdrawn by payers before it was claimed.
     lost: Option<EarningsLost>,
     door: DoorFacts,
+    asking: Option<AskingAgents>,
 }
 
 /// Lists what is amiss, in a fixed order; the time is filled in by [`Alerts`].
@@ -152,6 +156,7 @@ fn current(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
     alerts.extend(facts.left.iter().map(left::alert));
     alerts.extend(facts.lost.as_ref().map(lost::alert));
     alerts.extend(facts.stopped.map(stopped));
+    alerts.extend(facts.asking.as_ref().map(asking::alert));
     alerts.extend(of_the_wallet(facts, levels));
     alerts.extend(budget(facts));
     alerts.extend(facts.paying.iter().filter_map(|channel| of_a_channel(channel, levels)));
@@ -328,12 +333,6 @@ fn refused(book: &Book) -> Option<RefusedClaims> {
     Some(RefusedClaims { channels: refused.len(), amount, reason: reason.clone() })
 }
 
-/// Lists the owners whose closes take room. A ledger that cannot be read is told of by itself.
-fn closed_unasked(funding: &Funding) -> Vec<ClosedUnasked> {
-    let rest = funding.at_rest();
-    closed::taking_room(funding.closed_unasked().unwrap_or_default(), rest.limits(), rest.in_all())
-}
-
 /// The identity of an alert, over time.
 type Key = (AlertKind, String);
 
@@ -364,9 +363,9 @@ pub struct AlertsParts {
     pub terms: Terms,
     /// `None` without a port for x402 clients.
     pub owner: Option<Owner>,
-    /// As read at the start: nothing moves it while this node runs.
+    pub approvals: Approvals,
+    /// As read at the start: nothing moves these two while this node runs.
     pub elsewhere: Vec<MoneyElsewhere>,
-    /// The same.
     pub left: Vec<MoneyLeft>,
     pub backups: Automatic,
     pub health: Health,
@@ -477,11 +476,12 @@ impl Alerts {
             under_way: parts.readiness.chain.under_way().map(|tx| (tx.what, tx.since.elapsed())),
             unread: UnreadEvents::of(&parts.readiness.chain.logs().borrow()),
             door: parts.owner.as_ref().map(DoorFacts::of).unwrap_or_default(),
+            asking: AskingAgents::of(&parts.approvals.all()),
             ailing: parts.health.ailing(),
             flagged: parts.consumer.conduct().all(),
             backup: parts.backups.failing(),
             disk: Space::of(&parts.data_dir),
-            closed_unasked: closed_unasked(&parts.funding),
+            closed_unasked: closed::of(&parts.funding),
             elsewhere: parts.elsewhere.clone(),
             left: left::still(&parts.left, &parts.data_dir, &parts.book),
             lost: lost::lately(&parts.ledger, &paid_on, clock::now_secs(), is_worth_gas),

@@ -78,7 +78,9 @@ impl Node {
         let readiness = foundation.readiness();
         let backups = foundation.backups()?;
         let health = foundation.health()?;
-        let alerts = foundation.alerts(&readiness, &consumer, &funding, &backups, (&health, &owner));
+        let approvals = Approvals::default();
+        let asked = (&health, &owner, &approvals);
+        let alerts = foundation.alerts(&readiness, &consumer, &funding, &backups, asked);
         let alerts = Alerts::restore(alerts)?;
         let saved = SavedRequests::restore(foundation.ledger.clone())?;
         let versions = foundation.learned.join("versions.json");
@@ -102,7 +104,7 @@ impl Node {
             settlement,
             saved,
             secrets,
-            approvals: Approvals::default(),
+            approvals,
             readiness,
             alerts,
             backups,

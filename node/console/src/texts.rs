@@ -44,6 +44,9 @@ pub(super) fn alert(alert: &types::Alert) -> Alert {
         }
         AlertKind::EarningsLost => ("Payers withdrew money that you had earned", "See the history", FINANCE),
         AlertKind::SpendingStopped => ("All spending is stopped", "See the limits", LIMITS),
+        AlertKind::ApprovalWaits => {
+            ("An agent waits for your approval", "See the approvals", Some("/panel/finance/approvals"))
+        }
         AlertKind::UsdcLow => ("USDC is running low", "See Finance", FINANCE),
         AlertKind::ClaimUnaffordable => {
             ("Your node cannot claim your earnings", "Send a little ETH to the wallet", FINANCE)

@@ -35,6 +35,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     alerts::{AlertsParts, MoneyElsewhere, MoneyLeft},
+    approvals::Approvals,
     backup::{Automatic, Backups},
     chain_spec::chain_spec,
     consumer::{
@@ -261,7 +262,7 @@ impl Foundation {
         consumer: &Consumer,
         funding: &Funding,
         backups: &Automatic,
-        (health, owner): (&Health, &Owner),
+        (health, owner, approvals): (&Health, &Owner, &Approvals),
     ) -> AlertsParts {
         AlertsParts {
             wallet: self.signer.address(),
@@ -274,6 +275,7 @@ impl Foundation {
             book: self.book.clone(),
             terms: self.terms,
             owner: self.config.x402.listen.map(|_| owner.clone()),
+            approvals: approvals.clone(),
             elsewhere: self.elsewhere.clone(),
             left: MoneyLeft::read(&self.config.node.data_dir, self.signer.address()),
             backups: backups.clone(),

@@ -41,6 +41,8 @@ async fn a_call_of_an_agent_is_approved_once_with_the_password_and_refused_witho
     // Whatever an agent says is shown as what it is.
     let asked = asks(&node.process, "</code><script>approve()</script>\u{202e}", "0.25").await?;
     ensure!(asked.state == ApprovalState::Waiting && asked.url.ends_with(PAGE), "{asked:?}");
+    let home = browser.get("/panel").await?;
+    ensure!(home.body.contains("An agent waits for your approval"), "{home:?}");
     let page = browser.get(PAGE).await?;
     for part in ["0.25 USDC at most", "secrets/agent", "POST /orders", "\\u202e", "count", "Waiting for you"]
     {

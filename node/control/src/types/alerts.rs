@@ -39,6 +39,8 @@ words! {
         /// Payers withdrew what was earned, before it was claimed.
         EarningsLost = "earnings-lost",
         SpendingStopped = "spending-stopped",
+        /// Calls of agents wait for the user's approval.
+        ApprovalWaits = "approval-waits",
         UsdcLow = "usdc-low",
         /// The contract refuses claims.
         ClaimRefused = "claim-refused",
