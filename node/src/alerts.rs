@@ -8,6 +8,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 use farthing_config::FlagRule;
 use farthing_ledger::{Ledger, LedgerError};
 use farthing_owner::{
+    Owner,
     book::Book,
     health::{Health, HealthProblem},
     terms::Terms,
@@ -21,6 +22,7 @@ use farthing_shared::{
 use parking_lot::Mutex;
 
 use crate::{
+    approvals::Approvals,
     backup::{Automatic, automatic::BackupFailure},
     consumer::{
         Consumer,
@@ -32,7 +34,9 @@ use crate::{
     status::{ClockOff, NotReadyPart, Readiness},
 };
 
+mod asking;
 mod closed;
+mod door;
 mod elsewhere;
 mod left;
 mod levels;
@@ -49,6 +53,8 @@ pub use levels::{Levels, LevelsError};
 pub use signature::WebhookSecret;
 pub use webhook::{Delivery, WebhookAddress, WebhookError};
 
+use asking::AskingAgents;
+use door::DoorFacts;
 use farthing_control::{
     counted,
     types::{
@@ -139,6 +145,8 @@ struct NodeFacts {
     left: Vec<MoneyLeft>,
     /// Withdrawn by payers before it was claimed.
     lost: Option<EarningsLost>,
+    door: DoorFacts,
+    asking: Option<AskingAgents>,
 }
 
 /// Lists what is amiss, in a fixed order; the time is filled in by [`Alerts`].
@@ -148,12 +156,14 @@ fn current(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
     alerts.extend(facts.left.iter().map(left::alert));
     alerts.extend(facts.lost.as_ref().map(lost::alert));
     alerts.extend(facts.stopped.map(stopped));
+    alerts.extend(facts.asking.as_ref().map(asking::alert));
     alerts.extend(of_the_wallet(facts, levels));
     alerts.extend(budget(facts));
     alerts.extend(facts.paying.iter().filter_map(|channel| of_a_channel(channel, levels)));
     alerts.extend(facts.silent.iter().filter_map(silent::alert));
     // A chain that shows nothing at all is told of above.
     alerts.extend(unread::alert(&facts.unread).filter(|_| facts.stale.is_none()));
+    alerts.extend(door::alerts(&facts.door));
     alerts.extend(facts.ailing.iter().map(ailing));
     alerts.extend(facts.flagged.iter().filter_map(flagged));
     alerts.extend(facts.backup.as_ref().map(no_backup));
@@ -323,12 +333,6 @@ fn refused(book: &Book) -> Option<RefusedClaims> {
     Some(RefusedClaims { channels: refused.len(), amount, reason: reason.clone() })
 }
 
-/// Lists the owners whose closes take room. A ledger that cannot be read is told of by itself.
-fn closed_unasked(funding: &Funding) -> Vec<ClosedUnasked> {
-    let rest = funding.at_rest();
-    closed::taking_room(funding.closed_unasked().unwrap_or_default(), rest.limits(), rest.in_all())
-}
-
 /// The identity of an alert, over time.
 type Key = (AlertKind, String);
 
@@ -357,9 +361,11 @@ pub struct AlertsParts {
     pub channels: Arc<PayerChannels>,
     pub book: Book,
     pub terms: Terms,
-    /// As read at the start: nothing moves it while this node runs.
+    /// `None` without a port for x402 clients.
+    pub owner: Option<Owner>,
+    pub approvals: Approvals,
+    /// As read at the start: nothing moves these two while this node runs.
     pub elsewhere: Vec<MoneyElsewhere>,
-    /// The same.
     pub left: Vec<MoneyLeft>,
     pub backups: Automatic,
     pub health: Health,
@@ -469,11 +475,13 @@ impl Alerts {
             silent,
             under_way: parts.readiness.chain.under_way().map(|tx| (tx.what, tx.since.elapsed())),
             unread: UnreadEvents::of(&parts.readiness.chain.logs().borrow()),
+            door: parts.owner.as_ref().map(DoorFacts::of).unwrap_or_default(),
+            asking: AskingAgents::of(&parts.approvals.all()),
             ailing: parts.health.ailing(),
             flagged: parts.consumer.conduct().all(),
             backup: parts.backups.failing(),
             disk: Space::of(&parts.data_dir),
-            closed_unasked: closed_unasked(&parts.funding),
+            closed_unasked: closed::of(&parts.funding),
             elsewhere: parts.elsewhere.clone(),
             left: left::still(&parts.left, &parts.data_dir, &parts.book),
             lost: lost::lately(&parts.ledger, &paid_on, clock::now_secs(), is_worth_gas),

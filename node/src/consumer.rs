@@ -36,6 +36,7 @@ use tokio_util::sync::CancellationToken;
 pub mod accounts;
 pub mod answer;
 mod attempt;
+pub mod awaited;
 pub mod channels;
 pub mod close_promises;
 pub mod compare;
@@ -70,6 +71,7 @@ mod unanswered;
 pub mod undecided;
 
 use accounts::{Accounts, Earlier};
+use awaited::AwaitedCalls;
 use channels::PayerChannels;
 use compare::{BookComparer, BookComparison};
 use conduct::Conduct;
@@ -200,6 +202,7 @@ struct ConsumerInner {
     shares: Arc<Shares>,
     places: OwnerPlaces,
     turns: KeyedMutex<CallId, Copies>,
+    awaited: AwaitedCalls,
     books: ComparisonProgress,
     /// Differences with one owner are looked into by one at a time.
     healing: KeyedMutex<Address>,
@@ -242,7 +245,7 @@ impl Consumer {
         let accounts = Arc::new(Accounts::new(parts.ledger.clone(), parts.channels.clone(), who));
         let prices = Prices::new(parts.ledger.clone());
         let shares = Arc::new(Shares::new(parts.settings.for_nothing));
-        let (places, turns, books, healing, accused, looking_again) = Default::default();
+        let (places, turns, awaited, books, healing, accused, looking_again) = Default::default();
         let inner = ConsumerInner {
             parts,
             started: Instant::now(),
@@ -251,6 +254,7 @@ impl Consumer {
             shares,
             places,
             turns,
+            awaited,
             books,
             healing,
             accused,
@@ -297,6 +301,7 @@ impl Consumer {
     pub async fn buy(&self, order: Order) -> Result<Bought, BuyError> {
         let consumer = self.clone();
         let task = self.0.tasks.spawn(async move {
+            let _awaited = consumer.0.awaited.begin(order.call_id);
             let call = BegunCall::new(order.call_id, order.service, order.method, &order.path);
             let bought = consumer.buy_now(order).await;
             consumer.note_end(&call, &bought);
@@ -366,6 +371,11 @@ impl Consumer {
     /// Lists the calls that nobody waits for any more and whose owner has not told their end.
     pub fn undecided_calls(&self) -> HashSet<CallId> {
         self.0.accounts.undecided().ids()
+    }
+
+    /// The calls that somebody waits for now.
+    pub fn awaited(&self) -> AwaitedCalls {
+        self.0.awaited.clone()
     }
 
     /// Returns the sum that was spent and reserved today.

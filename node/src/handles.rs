@@ -19,6 +19,7 @@ use tokio::sync::Mutex;
 
 use crate::{
     alerts::Alerts,
+    approvals::Approvals,
     backup::{
         Automatic,
         money_at_end::{EarnedOn, MoneyAtEnd},
@@ -54,6 +55,7 @@ pub struct Handles {
     pub settlement: Settlement,
     pub saved: SavedRequests,
     pub secrets: Arc<Secrets>,
+    pub approvals: Approvals,
     pub readiness: Readiness,
     pub alerts: Alerts,
     pub backups: Automatic,
@@ -111,7 +113,8 @@ impl Handles {
     /// Returns the history of this node.
     pub fn history(&self) -> History {
         let (ledger, registry) = (self.ledger.clone(), self.registry.clone());
-        History::new(ledger, registry, self.catalog.clone(), self.refused.clone())
+        let (refused, awaited) = (self.refused.clone(), self.consumer.awaited());
+        History::new(ledger, registry, self.catalog.clone(), refused, awaited)
     }
 
     /// Returns what the log of calls is read with.

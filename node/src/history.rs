@@ -32,6 +32,7 @@ pub use self::{
     read::{HistoryPosition, status_and_reason},
     series::SeriesOf,
 };
+use crate::consumer::awaited::AwaitedCalls;
 
 /// Entries of one step at most.
 pub const STEP_MAX: usize = 500;
@@ -47,6 +48,7 @@ pub struct History {
     registry: Registry,
     catalog: Catalog,
     refused: RefusedCalls,
+    awaited: AwaitedCalls,
 }
 
 /// The entries that are looked for.
@@ -70,8 +72,14 @@ impl HistoryFilter {
 }
 
 impl History {
-    pub const fn new(ledger: Ledger, registry: Registry, catalog: Catalog, refused: RefusedCalls) -> Self {
-        Self { ledger, registry, catalog, refused }
+    pub const fn new(
+        ledger: Ledger,
+        registry: Registry,
+        catalog: Catalog,
+        refused: RefusedCalls,
+        awaited: AwaitedCalls,
+    ) -> Self {
+        Self { ledger, registry, catalog, refused, awaited }
     }
 
     /// Reads up to `limit` entries, the newest first, and where to go on.

@@ -1,6 +1,7 @@
 //! The control center: one participant's node of the Farthing network.
 
 pub mod alerts;
+pub mod approvals;
 pub mod backup;
 pub mod chain_spec;
 pub mod consumer;

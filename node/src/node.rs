@@ -20,6 +20,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     alerts::Alerts,
+    approvals::Approvals,
     backup::staged,
     handles::Handles,
     history::tally::Tally,
@@ -72,7 +73,8 @@ impl Node {
         let readiness = foundation.readiness(&halves);
         let backups = foundation.backups()?;
         let health = foundation.health()?;
-        let alerts = foundation.alerts(&readiness, &halves, &backups, &health);
+        let approvals = Approvals::default();
+        let alerts = foundation.alerts(&readiness, &halves, &backups, (&health, &approvals));
         let alerts = Alerts::restore(alerts)?;
         let saved = SavedRequests::restore(foundation.ledger.clone())?;
         let versions = foundation.learned.join("versions.json");
@@ -97,6 +99,7 @@ impl Node {
             settlement,
             saved,
             secrets,
+            approvals,
             readiness,
             alerts,
             backups,

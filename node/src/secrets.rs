@@ -3,9 +3,9 @@
 //! Changes take effect with the next request: a secret is created, limited, rotated or revoked in the file first,
 //! then here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use farthing_control::types::SecretLimits;
+use farthing_control::types::{SecretLimits, ServiceIdText};
 use farthing_os::clock;
 use parking_lot::{Mutex, RwLock};
 
@@ -15,8 +15,8 @@ use crate::{
     secret::{
         ConsumerSecret,
         file::{
-            BadName, NAMED_MAX, NamedSecret, SERVICES_MAX, SecretFile, SecretFileError, StoredSecrets,
-            check_name,
+            BadName, NAMED_MAX, NamedSecret, PINNED_MAX, SERVICES_MAX, SecretFile, SecretFileError,
+            StoredSecrets, check_name,
         },
     },
 };
@@ -39,6 +39,8 @@ pub struct SecretFacts {
     /// `None` for the default one.
     pub created_secs: Option<u64>,
     pub limits: SecretLimits,
+    /// Services whose operations an agent has as tools of their own.
+    pub pinned: BTreeSet<ServiceIdText>,
     pub last_used_secs: Option<u64>,
 }
 
@@ -55,6 +57,8 @@ pub enum SecretsError {
     TooMany,
     #[error("`services` names more than {SERVICES_MAX} services")]
     TooManyServices,
+    #[error("at most {PINNED_MAX} services can be pinned to a secret")]
+    TooManyPinned,
     #[error("the default secret has the node's own limits and cannot be revoked")]
     IsDefault,
     #[error(transparent)]
@@ -69,6 +73,7 @@ impl SecretsError {
             Self::NotFound(_) => "`farthing secret list` shows them.",
             Self::TooMany => "Revoke one that is no longer used.",
             Self::TooManyServices => "Name fewer services, or none to allow every service.",
+            Self::TooManyPinned => "Unpin one that the agent does not need.",
             Self::IsDefault => "Rotate it; `farthing spending limits` limits the node.",
             Self::File(error) => error.next_step(),
         }
@@ -124,12 +129,14 @@ impl Secrets {
             name: DEFAULT_SECRET.to_owned(),
             created_secs: None,
             limits: SecretLimits::default(),
+            pinned: BTreeSet::new(),
             last_used_secs: used.get(DEFAULT_SECRET).copied(),
         };
         let named = current.named.iter().map(|(name, named)| SecretFacts {
             name: name.clone(),
             created_secs: Some(named.created_secs),
             limits: named.limits.clone(),
+            pinned: named.pinned.clone(),
             last_used_secs: used.get(name).copied(),
         });
         std::iter::once(default).chain(named).collect()
@@ -168,7 +175,8 @@ impl Secrets {
             if stored.named.len() >= NAMED_MAX {
                 return Err(SecretsError::TooMany);
             }
-            let named = NamedSecret { secret: secret.clone(), created_secs: clock::now_secs(), limits };
+            let (secret, created_secs) = (secret.clone(), clock::now_secs());
+            let named = NamedSecret { secret, created_secs, limits, pinned: BTreeSet::new() };
             stored.named.insert(name.to_owned(), named);
             Ok(())
         })?;
@@ -185,6 +193,20 @@ impl Secrets {
         check_limits(&limits)?;
         self.change(|stored| {
             named_mut(stored, name)?.limits = limits;
+            Ok(())
+        })
+    }
+
+    /// Replaces the services that are pinned to a secret. They change what an agent is shown, and nothing of what it may do.
+    ///
+    /// # Errors
+    /// [`SecretsError`]; nothing was changed then.
+    pub fn pin(&self, name: &str, services: BTreeSet<ServiceIdText>) -> Result<(), SecretsError> {
+        if services.len() > PINNED_MAX {
+            return Err(SecretsError::TooManyPinned);
+        }
+        self.change(|stored| {
+            named_mut(stored, name)?.pinned = services;
             Ok(())
         })
     }

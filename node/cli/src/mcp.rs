@@ -1,4 +1,4 @@
-//! `farthing mcp`: tools for an agent, and the configuration of the program that the agent runs in.
+//! `farthing mcp`: tools for an agent, the configuration of the program that the agent runs in, and calls that wait for the user.
 
 use std::{
     env, fs,
@@ -7,6 +7,7 @@ use std::{
 };
 
 use clap::{Args, Subcommand};
+use farthing_control::{endpoint, types::Approval};
 use farthing_mcp::{
     ServeError,
     clients::{self, AgentProgram, UserFolders},
@@ -16,6 +17,7 @@ use farthing_os::files;
 use super::{
     Context,
     failure::{Exit, Failure},
+    output::table,
 };
 
 #[derive(Debug, Args)]
@@ -31,6 +33,18 @@ pub struct Mcp {
 pub enum McpVerb {
     /// Show what to put into the configuration of a program that agents run in, or put it there
     Install(Install),
+    /// List calls of agents that wait for your approval, and those that you decided lately
+    Approvals,
+    /// Approve one call of an agent, once, for ten minutes
+    Approve {
+        /// Id of the call, from `farthing mcp approvals`
+        id: String,
+    },
+    /// Refuse one call of an agent
+    Refuse {
+        /// Id of the call, from `farthing mcp approvals`
+        id: String,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -49,8 +63,40 @@ pub(super) async fn mcp(context: &Context, arguments: Mcp) -> Result<(), Failure
     let Mcp { secret, verb } = arguments;
     match verb {
         Some(McpVerb::Install(install)) => self::install(context, &secret, &install),
+        Some(McpVerb::Approvals) => {
+            let all = context.node()?.ask(endpoint::Approvals).await?;
+            context.output.data(&all, |all| list(all))
+        }
+        Some(McpVerb::Approve { id }) => {
+            let approved = context.node()?.ask(endpoint::ApproveCall.of(&id)).await?;
+            context.output.prose("Approved. Tell the agent to repeat the call with the same arguments.");
+            context.output.data(&approved, |approved| list(std::slice::from_ref(approved)))
+        }
+        Some(McpVerb::Refuse { id }) => {
+            let refused = context.node()?.ask(endpoint::RefuseCall.of(&id)).await?;
+            context.output.data(&refused, |refused| list(std::slice::from_ref(refused)))
+        }
         None => serve(context, &secret).await,
     }
+}
+
+/// Calls of agents with all of their arguments, which are the agent's words: a table makes one line of each.
+fn list(approvals: &[Approval]) -> String {
+    let rows = approvals.iter().map(|approval| {
+        let call = &approval.call;
+        let params = serde_json::to_string(&call.params).unwrap_or_default();
+        let body = call.body.as_ref().map(ToString::to_string).unwrap_or_default();
+        [
+            approval.id.clone(),
+            approval.state.to_string(),
+            approval.secret.clone(),
+            approval.price.to_string(),
+            format!("{} s", approval.expires_in_secs),
+            format!("{} {}", call.api_id_public, approval.service_name),
+            format!("{} {} {params} {body}", call.method, call.path),
+        ]
+    });
+    table(["ID", "STATE", "SECRET", "USDC", "EXPIRES", "SERVICE", "CALL"], rows)
 }
 
 /// Serves an agent. Standard output belongs to the protocol.

@@ -11,8 +11,8 @@ use super::{
 
 use clap::{Args, Subcommand};
 use farthing_control::{
-    ControlClient, endpoint,
-    types::{NewSecret, SecretLimits, SecretShown, Text},
+    ControlClient, counted, endpoint,
+    types::{NewSecret, PinnedServices, SecretLimits, SecretShown, ServiceIdText, Text},
 };
 use farthing_node::secrets::SecretsError;
 use farthing_os::clock;
@@ -43,6 +43,20 @@ pub enum Secret {
         /// Remove every limit of this secret first
         #[arg(long)]
         reset: bool,
+    },
+    /// Give an agent that buys with a secret a tool for each operation of these services, 30 tools at most
+    Pin {
+        name: String,
+        /// Service: its name, its UUID, or the first digits of the UUID
+        #[arg(required = true, value_name = "SERVICE")]
+        services: Vec<ServiceName>,
+    },
+    /// Take these tools away again; without a service, all of them
+    Unpin {
+        name: String,
+        /// Service: its name, its UUID, or the first digits of the UUID
+        #[arg(value_name = "SERVICE")]
+        services: Vec<ServiceName>,
     },
     /// Replace a secret and print the new one; the old one stops working
     Rotate {
@@ -102,6 +116,18 @@ pub(super) async fn secret(context: &Context, verb: Secret) -> Result<(), Failur
             let changed = node.tell(endpoint::LimitSecret.of(&name), &limits).await?;
             output.data(&changed, |changed| list(std::slice::from_ref(changed)))
         }
+        Secret::Pin { name, services } => {
+            let mut pinned = find(&node, &name).await?.pinned;
+            pinned.extend(picked(context, &node, services).await?);
+            pin(context, &node, &name, pinned).await
+        }
+        Secret::Unpin { name, services } => {
+            let mut pinned = find(&node, &name).await?.pinned;
+            let named = picked(context, &node, services).await?;
+            let is_all = named.is_empty();
+            pinned.retain(|service| !is_all && !named.contains(service));
+            pin(context, &node, &name, pinned).await
+        }
         Secret::Rotate { name, yes } => {
             confirm_end(context, &node, &name, yes).await?;
             let secret = node.ask(endpoint::RotateNamedSecret.of(&name)).await?;
@@ -115,6 +141,31 @@ pub(super) async fn secret(context: &Context, verb: Secret) -> Result<(), Failur
             output.data(&last, |last| list(std::slice::from_ref(last)))
         }
     }
+}
+
+/// The ids of services as the user named them.
+async fn picked(
+    context: &Context,
+    node: &ControlClient,
+    named: Vec<ServiceName>,
+) -> Result<BTreeSet<ServiceIdText>, Failure> {
+    let mut services = BTreeSet::new();
+    for service in named {
+        services.insert(Text(pick::of_network(context, node, service).await?));
+    }
+    Ok(services)
+}
+
+async fn pin(
+    context: &Context,
+    node: &ControlClient,
+    name: &str,
+    services: BTreeSet<ServiceIdText>,
+) -> Result<(), Failure> {
+    let changed = node.tell(endpoint::PinServices.of(name), &PinnedServices { services }).await?;
+    let pinned = counted(changed.pinned.len(), "pinned service");
+    context.output.prose(&format!("The secret has {pinned}. Restart the agent's program to see its tools."));
+    context.output.data(&changed, |changed| list(std::slice::from_ref(changed)))
 }
 
 /// Asks before programs are refused. About a secret that is not there, the node has the word.
@@ -146,10 +197,7 @@ async fn over(
     earlier: SecretLimits,
     caps: SecretCaps,
 ) -> Result<SecretLimits, Failure> {
-    let mut services = BTreeSet::new();
-    for service in caps.services {
-        services.insert(Text(pick::of_network(context, node, service).await?));
-    }
+    let services = picked(context, node, caps.services).await?;
     let services = (!services.is_empty()).then_some(services);
     Ok(SecretLimits {
         price_max: caps.per_call.map(Text).or(earlier.price_max),

@@ -65,6 +65,7 @@ macro_rules! answer {
 
 mod activity;
 mod alerts;
+mod approvals;
 mod audit;
 mod backup;
 mod calls;

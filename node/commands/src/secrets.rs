@@ -7,7 +7,7 @@ use axum::{
     extract::{Path, State},
     http::StatusCode,
 };
-use farthing_control::types::{NewSecret, Secret, SecretLimits, SecretShown};
+use farthing_control::types::{NewSecret, PinnedServices, Secret, SecretLimits, SecretShown};
 use farthing_node::{
     handles::Handles,
     secret::ConsumerSecret,
@@ -24,6 +24,7 @@ fn shown(node: &Handles, facts: SecretFacts) -> SecretShown {
         created_secs: facts.created_secs,
         last_used_secs: facts.last_used_secs,
         limits: facts.limits,
+        pinned: facts.pinned,
     }
 }
 
@@ -90,13 +91,24 @@ async fn limit(
     Ok(Json(one(&node, &name)?))
 }
 
+answer!(PinServices: pin);
+async fn pin(
+    State(node): State<Handles>,
+    Path(name): Path<String>,
+    Json(request): Json<PinnedServices>,
+) -> Reply<SecretShown> {
+    let named = name.clone();
+    change(&node, move |secrets| secrets.pin(&named, request.services)).await?;
+    Ok(Json(one(&node, &name)?))
+}
+
 answer!(RotateNamedSecret: rotate);
 async fn rotate(State(node): State<Handles>, Path(name): Path<String>) -> Reply<Secret> {
     Ok(exposed(&change(&node, move |secrets| secrets.rotate(&name)).await?))
 }
 
 refused!(SecretsError {
-    SecretsError::Name(_) | SecretsError::TooManyServices => BAD_REQUEST,
+    SecretsError::Name(_) | SecretsError::TooManyServices | SecretsError::TooManyPinned => BAD_REQUEST,
     SecretsError::NotFound(_) => NOT_FOUND,
     SecretsError::Exists(_) | SecretsError::TooMany | SecretsError::IsDefault => CONFLICT,
     SecretsError::File(_) => INTERNAL_SERVER_ERROR,

@@ -25,6 +25,8 @@ use farthing_shared::{
     disk::{LOW, LOW_NEXT, Space},
 };
 
+mod door;
+
 use super::{
     audit::full_audit,
     reach::{Words, bootstrap as joining, rendezvous},
@@ -129,6 +131,8 @@ async fn doctor(State(node): State<Handles>) -> Json<Doctor> {
             },
         ),
     ];
+    // First: it notes what the alerts tell.
+    checks.extend(door::check(&node).await);
     checks.extend(node.alerts.look().into_iter().filter(|alert| !has_a_check(alert.kind)).map(of_alert));
     checks.extend(Space::of(&node.config.node.data_dir).map(disk_check));
     checks.push(clock_check(&node, &network));
@@ -185,8 +189,8 @@ fn chain(node: &Handles) -> Check {
 
 /// Tells whether a check of the doctor's own says what an alert does, with more.
 const fn has_a_check(kind: AlertKind) -> bool {
-    use AlertKind::{ChainStale, ClockOff, DiskLow, NotReady, WalletTwice};
-    matches!(kind, NotReady | ChainStale | DiskLow | ClockOff | WalletTwice)
+    use AlertKind::{ChainStale, ClockOff, DiskLow, NotReady, WalletTwice, X402Closed};
+    matches!(kind, NotReady | ChainStale | DiskLow | ClockOff | WalletTwice | X402Closed)
 }
 
 /// An alert as a check, in its own words.

@@ -157,7 +157,7 @@ fn kept() -> Router<ConsoleState> {
 
 /// Routes the pages on money: what is spent, by whom, and what came of it.
 fn money() -> Router<ConsoleState> {
-    use finance::{alerts, history, limits};
+    use finance::{alerts, approvals, history, limits};
     use settings::secrets;
     Router::new()
         .route("/panel/finance/limits", get(limits::show).post(limits::set))
@@ -169,6 +169,9 @@ fn money() -> Router<ConsoleState> {
         .route("/panel/finance/history.csv", get(history::export))
         .route("/panel/finance/history.json", get(history::export_json))
         .route("/panel/finance/settlements/{id}", get(history::settlement))
+        .route("/panel/finance/approvals", get(approvals::show))
+        .route("/panel/finance/approvals/approve", post(approvals::approve))
+        .route("/panel/finance/approvals/refuse", post(approvals::refuse))
         .route("/panel/finance/alerts", get(alerts::show).post(alerts::set))
         .route("/panel/finance/alerts/test", post(alerts::test))
         .route("/panel/settings/secrets", get(secrets::list).post(secrets::create))

@@ -44,6 +44,9 @@ pub(super) fn alert(alert: &types::Alert) -> Alert {
         }
         AlertKind::EarningsLost => ("Payers withdrew money that you had earned", "See the history", FINANCE),
         AlertKind::SpendingStopped => ("All spending is stopped", "See the limits", LIMITS),
+        AlertKind::ApprovalWaits => {
+            ("An agent waits for your approval", "See the approvals", Some("/panel/finance/approvals"))
+        }
         AlertKind::UsdcLow => ("USDC is running low", "See Finance", FINANCE),
         AlertKind::ClaimUnaffordable => {
             ("Your node cannot claim your earnings", "Send a little ETH to the wallet", FINANCE)
@@ -56,6 +59,8 @@ pub(super) fn alert(alert: &types::Alert) -> Alert {
         AlertKind::EthLow => ("ETH for fees is running low", "See Finance", FINANCE),
         AlertKind::BudgetLow => ("Today's budget is nearly spent", "See the limits", LIMITS),
         AlertKind::ChannelLow => ("A channel is running low", "See the channels", FINANCE),
+        AlertKind::X402Closed => ("Your node sells nothing to x402 clients", "See Finance", FINANCE),
+        AlertKind::PaymentsRefused => ("Payments of x402 clients are refused", "See My APIs", APIS),
         AlertKind::ServerDown => ("One of your servers accepts no calls", "See My APIs", APIS),
         AlertKind::ListingUnseen => ("Other nodes cannot find one of your services", "See My APIs", APIS),
         AlertKind::BackupFailed => ("The daily backup fails", "See backups", Some("/panel/settings/backup")),
@@ -135,6 +140,8 @@ words! {
         Limits = "limits", "Limits saved. They apply from now on.";
         LimitsReset = "limits-reset", "Limits reset. The limits of the configuration apply again.";
         PriceAccepted = "price-accepted", "Price accepted for all calls to this service.";
+        CallApproved = "call-approved", "Call approved, once, for ten minutes. Tell the agent to repeat it.";
+        CallRefused = "call-refused", "Call refused. The agent is told so when it repeats the call.";
         Flagged = "flagged", "Rule saved. It applies to calls to this service from now on.";
         Spending = "spending", "Spending resumed, within the limits.";
         Alerts = "alerts", "Thresholds saved. Alerts use them from now on.";

@@ -104,6 +104,8 @@ mod tests {
             (Method::POST, "/spending/stop", false),
             (Method::POST, "/spending/resume", true),
             (Method::POST, "/spending/accept", true),
+            (Method::POST, "/approvals/0b5f2a3e/approve", true),
+            (Method::POST, "/approvals/0b5f2a3e/refuse", false),
             (Method::POST, "/spending/flagged", true),
             (Method::GET, "/spending/flagged", false),
             (Method::DELETE, "/apis/0b5f2a3e", true),

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 pub use self::{
-    activity::*, alerts::*, backup::*, calls::*, catalog::*, channel::*, console::*, contract::*, flagged::*,
-    history::*, inspect::*, logs::*, problem::*, reach::*, saved::*, secrets::*, series::*, service_file::*,
-    services::*, spending::*,
+    activity::*, alerts::*, approvals::*, backup::*, calls::*, catalog::*, channel::*, console::*,
+    contract::*, flagged::*, history::*, inspect::*, logs::*, problem::*, reach::*, saved::*, secrets::*,
+    series::*, service_file::*, services::*, spending::*,
 };
 pub use crate::{
     eth::Eth,
@@ -74,6 +74,7 @@ farthing_os::hidden!(
 
 mod activity;
 mod alerts;
+mod approvals;
 mod backup;
 mod calls;
 mod catalog;

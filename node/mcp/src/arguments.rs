@@ -54,7 +54,6 @@ pub struct CallArguments {
     body: Option<Value>,
     max_price: UsdcText,
     call_id: Option<String>,
-    confirm_token: Option<String>,
 }
 
 /// The arguments of `read_answer`.
@@ -120,17 +119,12 @@ impl CallArguments {
         self.max_price.0
     }
 
-    /// Takes the token with which a price is confirmed, if the agent sends one.
-    pub fn take_token(&mut self) -> Option<String> {
-        self.confirm_token.take().filter(|token| !token.is_empty())
-    }
-
     /// The request to the node, with a call id only if the agent names one.
     ///
     /// # Errors
     /// [`Trouble`] when a parameter is a list or an object.
     pub fn request(self) -> Result<CallRequest, Trouble> {
-        let Self { service, method, path, params, body, max_price, call_id, confirm_token: _ } = self;
+        let Self { service, method, path, params, body, max_price, call_id } = self;
         let params = params.unwrap_or_default().into_iter();
         Ok(CallRequest {
             api_id_public: service,
@@ -204,7 +198,7 @@ mod tests {
     fn a_call_becomes_the_request_of_a_script() {
         let request = call(json!({
             "service": ID, "method": "get", "path": "/a", "params": { "n": 5, "m": 4.5, "b": true, "s": "x" },
-            "max_price": "0.01", "body": null, "call_id": null, "confirm_token": "t",
+            "max_price": "0.01", "body": null, "call_id": null,
         }))
         .unwrap();
         assert_eq!(
@@ -240,6 +234,7 @@ mod tests {
             json!({ "service": "Earthquakes", "method": "GET", "path": "/a", "max_price": "1" }),
             json!({ "service": ID, "method": "FETCH", "path": "/a", "max_price": "1" }),
             json!({ "service": ID, "method": "GET", "path": "/a", "max_price": "1", "secret": "other" }),
+            json!({ "service": ID, "method": "GET", "path": "/a", "max_price": "1", "confirm_token": "t" }),
             json!({ "service": ID, "method": "GET", "path": "/a", "max_price": "1", "params": { "a": [1] } }),
         ] {
             assert_eq!(call(wrong.clone()).unwrap_err().code, "invalid-arguments", "{wrong}");

@@ -1,7 +1,7 @@
 //! The door for agents: tools over the Model Context Protocol, with which an agent finds services, tries samples, and
 //! buys calls through a running node.
 //!
-//! An agent asks for a tool by name ([`tools`]). Its arguments become a request to the node ([`arguments`]), and what the
+//! An agent asks for a tool by name ([`tools`]), or for one of its own ([`pinned`]). Its arguments become a request to the node ([`arguments`]), and what the
 //! node answers becomes a result ([`catalog`], [`money`], [`paid`]) or a [`Trouble`] with the next step. All of this is
 //! pure. The toolbox asks the node, and keeps what a repeat needs. Two doors lead to it: [`serve`] speaks the protocol on
 //! standard input and output and asks the node over its control socket; [`over_http`] is a service within the node's own
@@ -18,6 +18,7 @@ pub mod kept;
 pub mod money;
 mod node;
 pub mod paid;
+pub mod pinned;
 mod server;
 pub mod text;
 mod toolbox;

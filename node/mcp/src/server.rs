@@ -26,8 +26,9 @@ use rmcp::{
 use serde_json::{Value, json};
 
 use crate::{
-    ToolAnswer, Trouble,
+    Arguments, ToolAnswer, Trouble,
     node::AskedNode,
+    pinned::PinnedTool,
     toolbox::{Caller, NotDone, Toolbox, Unconfirmed},
     tools::{INSTRUCTIONS, ToolName},
 };
@@ -112,9 +113,11 @@ impl ServerHandler for AgentTools {
     async fn list_tools(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(ToolName::ALL.into_iter().map(offered).collect()))
+        let pinned = self.toolbox.pinned(&self.secret(&context)?.name).await;
+        let own = ToolName::ALL.into_iter().map(offered);
+        Ok(ListToolsResult::with_all_items(own.chain(pinned.iter().map(offered_for)).collect()))
     }
 
     async fn call_tool(
@@ -122,10 +125,12 @@ impl ServerHandler for AgentTools {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(tool) = ToolName::named(&request.name) else {
-            return Err(ErrorData::invalid_params("there is no tool of this name", None));
-        };
         let secret = self.secret(&context)?;
+        let (tool, arguments) = match self.named(&secret, &request).await {
+            Ok(Some(named)) => named,
+            Ok(None) => return Err(ErrorData::invalid_params("there is no tool of this name", None)),
+            Err(trouble) => return Ok(result(Err(trouble)).into()),
+        };
         let holder = secret.holder();
         let mut token = match confirmed_later(&request) {
             Ok(token) => token.map(str::to_owned),
@@ -135,7 +140,7 @@ impl ServerHandler for AgentTools {
         loop {
             let is_awaited = || !context.ct.is_cancelled();
             let caller = Caller { secret: &secret.name, holder: &holder, token: token.take(), is_awaited };
-            let unconfirmed = match self.toolbox.answer(caller, tool, request.arguments.clone()).await {
+            let unconfirmed = match self.toolbox.answer(caller, tool, arguments.clone()).await {
                 Err(NotDone::Unconfirmed(unconfirmed)) => unconfirmed,
                 Err(NotDone::Failed(trouble)) => return Ok(result(Err(trouble)).into()),
                 Ok(answer) => return Ok(result(Ok(answer)).into()),
@@ -149,7 +154,10 @@ impl ServerHandler for AgentTools {
                     token = Some(unconfirmed.token);
                 }
                 UserAccess::Later => return Ok(to_be_confirmed(&unconfirmed).into()),
-                UserAccess::ByAgent => return Ok(result(Err(unconfirmed.trouble())).into()),
+                UserAccess::InConsole => match self.toolbox.approved(&secret.name, unconfirmed).await {
+                    Ok(approved) => token = Some(approved),
+                    Err(trouble) => return Ok(result(Err(trouble)).into()),
+                },
             }
         }
     }
@@ -163,10 +171,25 @@ impl AgentTools {
         secret.cloned().ok_or_else(|| ErrorData::internal_error("the request has no secret", None))
     }
 
+    /// The tool that a request names, with its arguments: for a pinned tool, those of the call that it stands for.
+    async fn named(
+        &self,
+        secret: &PresentedSecret,
+        request: &CallToolRequestParams,
+    ) -> Result<Option<(ToolName, Option<Arguments>)>, Trouble> {
+        if let Some(tool) = ToolName::named(&request.name) {
+            return Ok(Some((tool, request.arguments.clone())));
+        }
+        let pinned = self.toolbox.pinned(&secret.name).await;
+        let Some(tool) = pinned.iter().find(|tool| tool.name == request.name) else { return Ok(None) };
+        let arguments = tool.call(request.arguments.clone())?;
+        Ok(Some((ToolName::CallService, Some(arguments))))
+    }
+
     /// Over HTTP no question gets to a program while it waits for the result, whatever it says that it shows.
     fn access(&self, context: &RequestContext<RoleServer>) -> UserAccess {
         match UserAccess::of(context) {
-            UserAccess::Now if self.secret.is_none() => UserAccess::ByAgent,
+            UserAccess::Now if self.secret.is_none() => UserAccess::InConsole,
             access => access,
         }
     }
@@ -179,8 +202,8 @@ enum UserAccess {
     Now,
     /// By a result that asks, to which the same request comes again with an answer.
     Later,
-    /// The agent has to ask: its program shows no forms, or nothing is known of it.
-    ByAgent,
+    /// In the console of the node: the agent's program shows no forms, or nothing is known of it.
+    InConsole,
 }
 
 impl UserAccess {
@@ -191,7 +214,7 @@ impl UserAccess {
         let asks_later =
             context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
         match (has_forms, asks_later) {
-            (false, _) => Self::ByAgent,
+            (false, _) => Self::InConsole,
             (true, false) => Self::Now,
             (true, true) => Self::Later,
         }
@@ -241,6 +264,18 @@ fn offered(tool: ToolName) -> Tool {
     Tool::new(tool.name(), tool.description(), schema).with_title(tool.title()).with_annotations(hints)
 }
 
+/// A pinned tool as the protocol has it.
+fn offered_for(tool: &PinnedTool) -> Tool {
+    let hints = ToolAnnotations::with_title(tool.title())
+        .read_only(false)
+        .destructive(true)
+        .idempotent(false)
+        .open_world(true);
+    Tool::new(tool.name.clone(), tool.description(), tool.schema())
+        .with_title(tool.title())
+        .with_annotations(hints)
+}
+
 /// A result as the protocol has it: in words, and as data both in its own place and as text, for agents that read only text.
 fn result(done: Result<ToolAnswer, Trouble>) -> CallToolResult {
     match done {
@@ -265,6 +300,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_secret_finds_nothing_of_an_earlier_one_of_its_name() {
+        let holder = |since_secs| PresentedSecret { name: "a".to_owned(), since_secs }.holder();
+        assert_ne!(holder(1), holder(2));
+    }
+
+    #[test]
     fn a_tool_is_offered_with_its_schema_and_with_hints_about_money() {
         for tool in ToolName::ALL {
             let offered = serde_json::to_value(offered(tool)).unwrap();
@@ -281,6 +322,10 @@ mod tests {
             above: Usdc::ZERO,
             token: "t1".to_owned(),
             call: "GET /a of service s".to_owned(),
+            request: serde_json::from_value(json!({
+                "api_id_public": "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b", "method": "GET", "path": "/a",
+            }))
+            .unwrap(),
         };
         let asked = serde_json::to_value(to_be_confirmed(&unconfirmed)).unwrap();
         assert_eq!((&asked["resultType"], &asked["requestState"]), (&json!("input_required"), &json!("t1")));

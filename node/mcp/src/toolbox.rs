@@ -7,7 +7,7 @@ use std::hash::RandomState;
 
 use farthing_control::{
     ControlError, RawAnswer, endpoint,
-    types::{CallRequest, HEADER_PRICE},
+    types::{ApprovalRequest, ApprovalState, CallRequest, HEADER_PRICE},
 };
 use farthing_protocol::Usdc;
 use parking_lot::Mutex;
@@ -22,6 +22,7 @@ use crate::{
     money,
     node::AskedNode,
     paid::{self, BoughtAnswer},
+    pinned::{self, PinnedTool},
     text::line,
     tools::ToolName,
 };
@@ -43,7 +44,7 @@ pub struct Caller<'a, Awaited> {
     pub secret: &'a str,
     /// The text by which what is kept for the holder of that secret is found: another one may have had its name before.
     pub holder: &'a str,
-    /// The token of the question that the user answered with yes, unless the agent sends it as an argument.
+    /// The token of the question that the user answered with yes. No argument of a tool is one.
     pub token: Option<String>,
     /// Tells whether the agent still waits.
     pub is_awaited: Awaited,
@@ -65,6 +66,7 @@ pub struct Unconfirmed {
     pub token: String,
     /// The call, in words for the user.
     pub call: String,
+    pub request: Box<CallRequest>,
 }
 
 impl From<Trouble> for NotDone {
@@ -84,11 +86,6 @@ impl Unconfirmed {
     pub fn question(&self) -> String {
         let Self { price, above, call, .. } = self;
         format!("Buy {call} for {price} USDC? You confirm calls that cost more than {above} USDC.")
-    }
-
-    /// The same for an agent that has to ask its user itself.
-    pub fn trouble(self) -> Trouble {
-        Trouble::of_question(self.price, self.above, self.token).of_call(&self.call_id, Some(false))
     }
 
     /// The trouble of a user that did not agree.
@@ -111,6 +108,19 @@ struct CallPrices {
 impl Toolbox {
     pub fn of(node: AskedNode) -> Self {
         Self { node, kept: Mutex::default(), keys: RandomState::new() }
+    }
+
+    /// The tools for the services that the user pinned to a secret; none while the node does not answer.
+    pub async fn pinned(&self, secret: &str) -> Vec<PinnedTool> {
+        let Ok(secrets) = self.node.ask(endpoint::Secrets).await else { return Vec::new() };
+        let secret = secrets.into_iter().find(|one| one.name == secret);
+        let mut services = Vec::new();
+        for service in secret.map(|secret| secret.pinned).unwrap_or_default() {
+            if let Ok(service) = self.node.ask(endpoint::CatalogService.of(service)).await {
+                services.push(service);
+            }
+        }
+        pinned::tools_of(&services)
     }
 
     /// Uses a tool.
@@ -153,6 +163,25 @@ impl Toolbox {
         }
     }
 
+    /// Asks the user in the console, for an agent whose program cannot ask. Returns the token of the question once the user has
+    /// approved this call; the node then counts the approval as used.
+    ///
+    /// # Errors
+    /// [`Trouble`] as long as the user has not approved the call, or once the user has refused it.
+    pub async fn approved(&self, secret: &str, unconfirmed: Unconfirmed) -> Result<String, Trouble> {
+        let Unconfirmed { call_id, price, above, token, request, .. } = unconfirmed;
+        let request = ApprovalRequest { call: *request, price: price.into(), above: above.into() };
+        let trouble = match self.node.tell(endpoint::AskApproval.of(secret), &request).await {
+            Ok(approval) => match approval.state {
+                ApprovalState::Approved => return Ok(token),
+                ApprovalState::Waiting => Trouble::of_question(price, above, &approval.url),
+                ApprovalState::Refused => Trouble::of_refusal(),
+            },
+            Err(error) => error.into(),
+        };
+        Err(trouble.of_call(&call_id, Some(false)))
+    }
+
     /// Notes that the user answered the question of this token with no.
     pub fn decline(&self, holder: &str, token: &str) -> Trouble {
         let declined = self.kept.lock().decline(holder, token);
@@ -178,13 +207,12 @@ impl Toolbox {
     async fn call(
         &self,
         caller: Caller<'_, impl Fn() -> bool>,
-        mut arguments: CallArguments,
+        arguments: CallArguments,
     ) -> Result<ToolAnswer, NotDone> {
-        let token = caller.token.or_else(|| arguments.take_token());
         let max = arguments.max_price();
         let request = arguments.request()?;
         let print = Fingerprint::of(caller.holder, &request, &self.keys);
-        let begun = self.kept.lock().begin(&print, token.as_deref(), request.call_id.as_deref())?;
+        let begun = self.kept.lock().begin(&print, caller.token.as_deref(), request.call_id.as_deref())?;
         let BegunCall { call_id, is_repeat, .. } = &begun;
         let done = match self.prices(caller.secret, max, &begun).await {
             Err(error) => Err(paid::not_brought(error, call_id, *is_repeat).into()),
@@ -243,6 +271,7 @@ impl Toolbox {
             above: prices.above,
             token,
             call,
+            request: Box::new(request.clone()),
         })
     }
 
@@ -259,24 +288,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_user_is_asked_about_the_price_of_one_call_and_an_agent_about_its_token() {
+    fn a_user_is_asked_about_the_price_of_one_call_and_a_no_costs_nothing() {
+        let request = serde_json::json!({
+            "api_id_public": "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b", "method": "GET", "path": "/a",
+        });
         let asked = || Unconfirmed {
             call_id: "c1".to_owned(),
             price: Usdc::from_micros(2_000),
             above: Usdc::from_micros(1_000),
             token: "t1".to_owned(),
             call: "GET /a of service s".to_owned(),
+            request: serde_json::from_value(request.clone()).unwrap(),
         };
         assert_eq!(
             asked().question(),
             "Buy GET /a of service s for 0.002 USDC? You confirm calls that cost more than 0.001 USDC."
         );
-        let trouble = asked().trouble();
-        assert_eq!(trouble.question.as_ref().unwrap().confirm_token, "t1");
         let refused = asked().refused();
         assert_eq!((refused.code.as_str(), &refused.question), ("not-confirmed", &None));
-        for trouble in [trouble, refused] {
-            assert_eq!(trouble.call.unwrap().charged, Some(false));
-        }
+        assert_eq!(refused.call.unwrap().charged, Some(false));
     }
 }

@@ -26,11 +26,11 @@ pub struct Trouble {
     pub note: Option<&'static str>,
 }
 
-/// A price that a user has to confirm, and the token with which the agent says that the user did.
+/// A price that a user has to approve, and the page on which the user does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PriceQuestion {
     pub price_usdc: String,
-    pub confirm_token: String,
+    pub approve_at: String,
 }
 
 /// Facts about the money of a call.
@@ -48,15 +48,18 @@ impl Trouble {
         Self { code: code.to_owned(), message, next, call: None, question: None, note: None }
     }
 
-    /// A call that is not bought until a user confirms its price.
+    /// A call that is not bought until the user approves it, at this address or on the command line.
     #[must_use]
-    pub fn of_question(price: Usdc, above: Usdc, token: String) -> Self {
-        let message =
-            format!("this call costs {price} USDC, and a call above {above} USDC needs a confirmation");
-        let next = "Ask your user. If your user agrees, repeat call_service with the same arguments and this \
-                    confirm_token.";
-        let question = PriceQuestion { price_usdc: price.to_string(), confirm_token: token };
-        Self { question: Some(question), ..Self::new("confirmation-needed", &message, next) }
+    pub fn of_question(price: Usdc, above: Usdc, approve_at: &str) -> Self {
+        let message = format!(
+            "this call costs {price} USDC, and your user approves calls that cost more than {above} USDC"
+        );
+        let next = format!(
+            "Ask your user to approve this call at {approve_at} or with `farthing mcp approvals`. Then repeat call_service \
+             with the same arguments. You cannot approve it yourself."
+        );
+        let question = PriceQuestion { price_usdc: price.to_string(), approve_at: approve_at.to_owned() };
+        Self { question: Some(question), ..Self::new("confirmation-needed", &message, &next) }
     }
 
     /// A call that a user did not confirm.
@@ -66,12 +69,11 @@ impl Trouble {
         Self::new("not-confirmed", "your user did not confirm the price", next)
     }
 
-    /// A token that does not confirm the call that it came with.
+    /// An answer of the user that is not to a question about the call that it came with.
     #[must_use]
     pub fn of_unknown_token() -> Self {
-        let message = "the confirm_token is not of this call; nothing was bought";
-        let next =
-            "Repeat call_service with the arguments that the token was given for, or without confirm_token.";
+        let message = "your user was not asked about this call; nothing was bought";
+        let next = "Repeat call_service with the arguments that your user was asked about, or ask again.";
         Self::new("unknown-token", message, next)
     }
 
@@ -114,7 +116,7 @@ impl Trouble {
             }
         };
         let question = self.question.as_ref().map_or_else(String::new, |question| {
-            format!("\nPrice: {} USDC. confirm_token: {}", question.price_usdc, question.confirm_token)
+            format!("\nPrice: {} USDC. Approve at: {}", question.price_usdc, question.approve_at)
         });
         let note = self.note.map_or_else(String::new, |note| format!("\n{note}"));
         format!("{} ({})\nNext: {}{money}{question}{note}", self.message, self.code, self.next)
@@ -187,17 +189,18 @@ mod tests {
     }
 
     #[test]
-    fn a_question_has_the_price_and_the_token_as_words_and_as_data() {
+    fn a_question_has_the_price_and_the_place_to_approve_it_as_words_and_as_data() {
         let (price, above) = (Usdc::from_micros(2_000), Usdc::from_micros(1_000));
-        let trouble = Trouble::of_question(price, above, "t1".to_owned()).of_call("c1", Some(false));
+        let page = "https://localhost:3002/panel/finance/approvals";
+        let trouble = Trouble::of_question(price, above, page).of_call("c1", Some(false));
         let told = serde_json::to_value(&trouble).unwrap();
         assert_eq!(
-            (&told["price_usdc"], &told["confirm_token"], &told["charged"]),
-            (&json!("0.002"), &json!("t1"), &json!(false))
+            (&told["price_usdc"], &told["approve_at"], &told["charged"]),
+            (&json!("0.002"), &json!(page), &json!(false))
         );
         let words = trouble.words();
-        assert!(words.contains("costs 0.002 USDC") && words.contains("above 0.001 USDC"), "{words}");
-        assert!(words.contains("confirm_token: t1") && words.contains("Ask your user."), "{words}");
+        assert!(words.contains("costs 0.002 USDC") && words.contains("more than 0.001 USDC"), "{words}");
+        assert!(words.contains(&format!("Approve at: {page}")) && words.contains("Ask your user"), "{words}");
     }
 
     #[test]

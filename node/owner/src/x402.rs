@@ -15,6 +15,7 @@ mod offers;
 mod pledges;
 mod sales;
 mod settle;
+mod trouble;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -32,15 +33,20 @@ use farthing_shared::{
     keyed_mutex::KeyedMutex,
 };
 use farthing_x402::{InvalidPayment, ReceivedPayment, Terms};
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
-pub use self::call::{DoorAnswer, DoorCall, SoldAnswer};
 use self::{
     call::CallRoom,
     domain::KeptDomain,
     offers::Offers,
     pledges::{Pledge, Pledges},
     sales::{AnswerHead, Sale, SaleKey, SaleState, Sales},
+    trouble::DoorNotes,
+};
+pub use self::{
+    call::{DoorAnswer, DoorCall, SoldAnswer},
+    trouble::{ClosedDoor, RefusedPayments},
 };
 use super::{
     Owner,
@@ -67,6 +73,7 @@ pub struct Door {
     pledges: Arc<Pledges>,
     checks: Semaphore,
     token: KeptDomain,
+    notes: Mutex<DoorNotes>,
 }
 
 impl Door {
@@ -83,6 +90,7 @@ impl Door {
             pledges: Arc::default(),
             checks: Semaphore::new(CHECKS_MAX),
             token: KeptDomain::default(),
+            notes: Mutex::default(),
         })
     }
 }

@@ -3,15 +3,21 @@
 use farthing_control::types::{Alert, AlertKind, AlertSeverity::Warning};
 use farthing_protocol::Usdc;
 
-use crate::consumer::{funding::ClosedUnasked, rest::RestLimits, rest_sum::RestSum};
+use crate::consumer::{
+    funding::{ClosedUnasked, Funding},
+    rest::RestLimits,
+    rest_sum::RestSum,
+};
+
+/// Lists the owners whose closes take room. A ledger that cannot be read is told of by itself.
+pub(super) fn of(funding: &Funding) -> Vec<ClosedUnasked> {
+    let rest = funding.at_rest();
+    taking_room(funding.closed_unasked().unwrap_or_default(), rest.limits(), rest.in_all())
+}
 
 /// Keeps the owners of whom what came back takes at least half of a limit: of its own, or together with all others of the
 /// limit in all.
-pub(super) fn taking_room(
-    mut owners: Vec<ClosedUnasked>,
-    limits: RestLimits,
-    in_all: RestSum,
-) -> Vec<ClosedUnasked> {
+fn taking_room(mut owners: Vec<ClosedUnasked>, limits: RestLimits, in_all: RestSum) -> Vec<ClosedUnasked> {
     if !is_half(in_all.returned, limits.in_all) {
         owners.retain(|owner| is_half(owner.resting.returned, limits.per_owner));
     }

@@ -72,7 +72,8 @@ impl History {
     }
 
     fn calls_now(&self, filter: &LogFilter, limit: usize) -> Result<CallsPage, LedgerError> {
-        let (names, now_secs) = (self.names(), clock::now_secs());
+        let names = self.names();
+        let now_secs = clock::now_secs();
         let reading = Reading { history: self, notes: Notes::read(&self.refused), now_secs };
         let mut stretches = Vec::new();
         for record in filter.records() {
@@ -81,7 +82,7 @@ impl History {
         let (entries, next) = merge(stretches, limit);
         let wrong = self.refused.wrong_secrets();
         Ok(CallsPage {
-            calls: entries.iter().map(|entry| entry.shown(&names, now_secs)).collect(),
+            calls: entries.iter().map(|entry| entry.shown(&names)).collect(),
             next: next.map(|place| place.to_string()),
             wrong_secrets: wrong.count,
             wrong_secret_secs: (wrong.count > 0).then_some(wrong.last_secs),
@@ -93,6 +94,14 @@ impl History {
         self.ledger.catch_up().await;
         let history = self.clone();
         run_blocking(move || one::shown(&history, &key, &reader)).await
+    }
+}
+
+impl History {
+    /// The outcome of a call without an end: under way as long as somebody waits for it, however late the clock says that it is.
+    fn open_outcome(&self, promise: &Promise, was_given_up: bool, now_secs: u64) -> CallOutcome {
+        let is_awaited = self.awaited.has(promise.request.call_id);
+        entry::open_outcome(promise, is_awaited, was_given_up, now_secs)
     }
 }
 
@@ -138,11 +147,12 @@ impl Reading<'_> {
         let mut rows: Vec<(Position, LogEntry)> = Vec::new();
         for promise in open {
             let (place, note) = (place_of(&promise), note(promise.request.call_id, u64::MAX));
+            let outcome = self.history.open_outcome(&promise, note.is_some(), self.now_secs);
             let is_within = place < window.before
                 && place.secs >= window.from_secs
                 && !ended.rows.iter().any(|(other, _)| *other == place);
-            if is_within && filter.keeps(&CallFacts::of_promise(&promise, note.is_some(), self.now_secs)) {
-                rows.push((place, LogEntry::Open(Box::new(promise), note.cloned())));
+            if is_within && filter.keeps(&CallFacts::of_promise(&promise, outcome)) {
+                rows.push((place, LogEntry::Open(Box::new(promise), note.cloned(), outcome)));
             }
         }
         rows.extend(ended.rows.into_iter().map(|(place, call)| {

@@ -159,7 +159,7 @@ fn shown(figures: &CallFigures) -> CallSums {
     CallSums {
         outcomes: counts(figures),
         charged: UsdcText::from(figures.charged),
-        p50_us: figures.latencies.percentile_us(50),
+        p50_us: figures.latencies.median_us(),
         p95_us: figures.latencies.percentile_us(95),
     }
 }

@@ -28,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     alerts::{AlertsParts, MoneyElsewhere, MoneyLeft},
+    approvals::Approvals,
     backup::{Automatic, Backups},
     chain_spec::chain_spec,
     escrows::Escrows,
@@ -180,7 +181,7 @@ impl Foundation {
         readiness: &Readiness,
         halves: &Halves,
         backups: &Automatic,
-        health: &Health,
+        (health, approvals): (&Health, &Approvals),
     ) -> AlertsParts {
         AlertsParts {
             wallet: self.signer.address(),
@@ -192,6 +193,8 @@ impl Foundation {
             channels: halves.consumer.channels.clone(),
             book: halves.owner.book.clone(),
             terms: self.terms,
+            owner: self.config.x402.listen.map(|_| halves.owner.owner.clone()),
+            approvals: approvals.clone(),
             elsewhere: self.elsewhere.clone(),
             left: MoneyLeft::read(&self.config.node.data_dir, self.signer.address()),
             backups: backups.clone(),

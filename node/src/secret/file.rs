@@ -12,6 +12,7 @@
 //! per_day = "0.50"
 //! confirm_above = "0.001"
 //! services = ["0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b"]
+//! pinned = ["0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b"]
 //! ```
 
 use std::{
@@ -35,6 +36,8 @@ pub const NAMED_MAX: usize = 64;
 pub const NAME_CHARS_MAX: usize = 40;
 /// Services that one secret may be for.
 pub const SERVICES_MAX: usize = 256;
+/// Services that can be pinned to a secret: the tools of an agent are few.
+pub const PINNED_MAX: usize = 10;
 
 /// An error that keeps the stored secrets from use.
 #[derive(Debug, thiserror::Error)]
@@ -68,6 +71,8 @@ pub struct NamedSecret {
     /// Seconds since the Unix epoch.
     pub created_secs: u64,
     pub limits: SecretLimits,
+    /// Services whose operations an agent has as tools of their own.
+    pub pinned: BTreeSet<Text<ServiceId>>,
 }
 
 /// The error for a text that is no name for a secret.
@@ -105,6 +110,8 @@ struct NamedForm {
     confirm_above: Option<Text<Usdc>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     services: Option<BTreeSet<Text<ServiceId>>>,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pinned: BTreeSet<Text<ServiceId>>,
 }
 
 #[derive(Debug, Clone)]
@@ -184,9 +191,9 @@ impl SecretFile {
         let named = form.named.into_iter().map(|(name, form)| {
             check_name(&name).map_err(|_| malformed())?;
             let secret = form.secret.parse().map_err(|_| malformed())?;
-            let NamedForm { created_secs, price_max, per_day, confirm_above, services, .. } = form;
+            let NamedForm { created_secs, price_max, per_day, confirm_above, services, pinned, .. } = form;
             let limits = SecretLimits { price_max, per_day, confirm_above, services };
-            Ok((name, NamedSecret { secret, created_secs, limits }))
+            Ok((name, NamedSecret { secret, created_secs, limits, pinned }))
         });
         Ok(StoredSecrets {
             default: form.default.parse().map_err(|_| malformed())?,
@@ -205,7 +212,10 @@ impl From<&StoredSecrets> for FileForm {
         let form = |(name, named): (&String, &NamedSecret)| {
             let SecretLimits { price_max, per_day, confirm_above, services } = named.limits.clone();
             let (secret, created_secs) = (text(&named.secret), named.created_secs);
-            (name.clone(), NamedForm { secret, created_secs, price_max, per_day, confirm_above, services })
+            let pinned = named.pinned.clone();
+            let form =
+                NamedForm { secret, created_secs, price_max, per_day, confirm_above, services, pinned };
+            (name.clone(), form)
         };
         Self { default: text(&stored.default), named: stored.named.iter().map(form).collect() }
     }
@@ -229,7 +239,8 @@ mod tests {
         };
         for (name, limits) in [("dash.board-1", limits.clone()), ("free", SecretLimits::default())] {
             let secret = file.fresh().unwrap();
-            stored.named.insert(name.to_owned(), NamedSecret { secret, created_secs: 9, limits });
+            let pinned = limits.services.clone().unwrap_or_default();
+            stored.named.insert(name.to_owned(), NamedSecret { secret, created_secs: 9, limits, pinned });
         }
         file.replace(&stored).unwrap();
         let read = file.load_or_create().unwrap();
@@ -238,6 +249,7 @@ mod tests {
         let (one, was) = (&read.named["dash.board-1"], &stored.named["dash.board-1"]);
         assert!(one.secret.matches(was.secret.expose()) && one.created_secs == 9);
         assert_eq!((&one.limits, &read.named["free"].limits), (&limits, &SecretLimits::default()));
+        assert_eq!((one.pinned.len(), &one.pinned, read.named["free"].pinned.len()), (1, &was.pinned, 0));
     }
 
     #[test]

@@ -83,6 +83,10 @@ async fn a_series_counts_every_call_and_comes_to_what_the_days_of_the_history_sa
     let days = consumer.ask(endpoint::HistoryDays).await?;
     let spent = days.iter().fold(Usdc::ZERO, |sum, day| sum.saturating_add(day.spent.0));
     ensure!(month.bought.charged == Text(spent) && spent == cost, "{month:?} {days:?}");
+    // A tile and a line of the same calls show the same; after midnight, today has others.
+    let day = consumer.ask(endpoint::Series.with("range", SeriesRange::Day)).await?;
+    let today = consumer.ask(endpoint::Figures).await?;
+    ensure!(today.bought_today < CALLS || today.median_us == day.bought.p50_us, "{today:?} {day:?}");
     for (name, value) in [("range", "century"), ("service", "nothing"), ("owner", "0x12")] {
         let refused = consumer.ask(endpoint::Series.with(name, value)).await;
         ensure!(refused.as_ref().is_err_and(|error| error.to_string().contains(name)), "{refused:?}");

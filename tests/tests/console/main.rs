@@ -3,6 +3,7 @@
 mod access;
 mod api;
 mod apis;
+mod approvals;
 mod backup;
 mod broken;
 mod catalog;

@@ -1,9 +1,13 @@
 //! A call that takes long: what its page says meanwhile, what *Cancel* does, and that it is paid for once.
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::types::{OperationFile, ServiceFile};
+use farthing_control::{
+    endpoint,
+    types::{CallOutcome, OperationFile, ServiceFile},
+};
 use farthing_protocol::call::Method;
 use farthing_tests::{
+    clock::Clock,
     upstream::Gate,
     wait::eventually,
     world::{FUNDS, PRICE, World},
@@ -95,4 +99,27 @@ async fn a_call_that_is_cancelled_is_settled_by_the_node_and_paid_once() -> Resu
     .await?;
     ensure!(world.settle_and_check(FUNDS).await? == PRICE, "it was charged once");
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_is_under_way_says_so_however_far_the_clock_jumps_ahead() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let clock = Clock::ahead(folder.path(), 0).await?;
+    let mut world = World::start().await?;
+    world.consumer.restart_until_ready(clock.environment()).await?;
+    let (mut gate, mut sandbox) = held(&world).await?;
+    let form = sandbox.form(OPERATION).await?;
+    place(&sandbox.press(&form, "live", &[]).await?)?;
+    gate.asked().await?;
+    let newest = async || -> Result<CallOutcome> {
+        let log = world.consumer.control().ask(endpoint::Calls.with("limit", 1)).await?;
+        Ok(log.calls.first().context("no call")?.outcome)
+    };
+    clock.set(3_600)?;
+    let outcome = newest().await?;
+    ensure!(outcome == CallOutcome::UnderWay, "{outcome:?} an hour ahead");
+    clock.set(0)?;
+    gate.open();
+    eventually("the call ends", async || Ok(newest().await? == CallOutcome::Answered)).await?;
+    world.settle_for(PRICE).await
 }

@@ -4,6 +4,7 @@
 mod agent;
 mod confirmed;
 mod official;
+mod pinned;
 
 use agent::Agent;
 use anyhow::{Context, Result, ensure};

@@ -1,5 +1,5 @@
-//! The official clients of protocol version 2026-07-28, on npm and for Python. Each buys at both doors within its caps, by a token
-//! and with its user's consent, and nothing else.
+//! The official clients of protocol version 2026-07-28, on npm and for Python. Each buys at both doors within its caps, with
+//! an approval in the console and with its user's consent, and nothing else.
 
 use anyhow::{Context, Result};
 use farthing_testnet::demo::Demo;
@@ -64,7 +64,11 @@ async fn buys_within_its_caps(client: Client) -> Result<()> {
     for door in [agent.of_secret(node, asked), agent.over_http(node, &secret)] {
         asks_its_user(door).await?;
     }
-    assert_eq!(node.status().await?.spent_today.0.to_string(), "0.008", "two by a token, two by the user");
+    assert_eq!(
+        node.status().await?.spent_today.0.to_string(),
+        "0.008",
+        "two by an approval, two by the user"
+    );
     agreement::end(demo).await
 }
 

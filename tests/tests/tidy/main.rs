@@ -39,6 +39,7 @@ const LAYERS: [(&str, &[&str]); 3] = [
         "use case",
         &[
             "alerts",
+            "approvals",
             "backup",
             "consumer",
             "deployment",

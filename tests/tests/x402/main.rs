@@ -7,7 +7,7 @@ mod refused;
 mod shop;
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::endpoint;
+use farthing_control::{endpoint, types::Check};
 use farthing_protocol::Usdc;
 use farthing_testnet::demo::metrics;
 use farthing_tests::{nodes::set_price, upstream::Gate, wait::eventually, world::PRICE};
@@ -122,6 +122,8 @@ async fn a_payer_that_empties_its_wallet_meanwhile_gets_no_answer_until_it_has_p
     assert_eq!(answer.header("payment-required"), "", "no terms to pay anew");
     ensure!(!String::from_utf8_lossy(&answer.body).contains("held"), "the answer leaked: {answer:?}");
     assert_eq!((shop.transactions().await?, shop.earned().await?), (0, Usdc::ZERO));
+    let port = check_of_the_port(&shop).await?;
+    ensure!(port.good && port.detail.contains("refused 1 payment of served calls"), "{port:?}");
 
     // The same payment, once the payer has the money again: the service is not asked again.
     shop.deployer.mint(shop.token, shop.payer.address(), FUNDS).await?;
@@ -134,7 +136,14 @@ async fn a_payer_that_empties_its_wallet_meanwhile_gets_no_answer_until_it_has_p
         Some(&1),
         "the first answer of a payment is a charged call"
     );
+    let port = check_of_the_port(&shop).await?;
+    ensure!(port.good && port.detail.ends_with(&shop.address()?), "it can be reached: {port:?}");
     shop.check(1).await
+}
+
+async fn check_of_the_port(shop: &Shop) -> Result<Check> {
+    let doctor = shop.owner.control().ask(endpoint::Doctor).await?;
+    doctor.checks.into_iter().find(|check| check.name == "x402").context("no check of the port")
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -24,6 +24,7 @@ use crate::{
 };
 
 pub(super) mod alerts;
+pub(super) mod approvals;
 pub(super) mod history;
 pub(super) mod limits;
 mod runway;

@@ -107,6 +107,7 @@ const LANGUAGE: Param = Param::path("language", "Language, as listed by /sdk/lan
 const LISTED: Param = Param::path("name", "Name from the list");
 const SECRET: Param = Param::path("name", "Name of the secret; `default` is the node's own");
 const MADE: Param = Param::path("name", "Name of the secret");
+const APPROVAL: Param = Param::path("id", "UUID of the approval");
 const SAVED: Param = Param::path("id", "UUID of the saved request");
 const FORCE: Param = Param::query("force", "Closes on the chain without asking the owner first.").yes_no();
 const WITH: Param = Param::query("with", "Wallet of an owner whose ledger is compared with this node's.");
@@ -266,8 +267,18 @@ endpoints! {
             revoke_secret: RevokeSecret, DELETE "/secrets/{name}" [MADE]; () -> (types::SecretShown), High;
             /// Change the limits of a secret
             limit_secret: LimitSecret, POST "/secrets/{name}/limits" [MADE]; (types::SecretLimits) -> (types::SecretShown), High;
+            /// Choose the services whose operations an agent that buys with a secret has as tools of their own
+            pin_services: PinServices, POST "/secrets/{name}/pins" [MADE]; (types::PinnedServices) -> (types::SecretShown), Low;
             /// Buy one call with a secret, within its limits; returns the service's own answer
             call_with_secret: CallWithSecret, POST "/secrets/{name}/call" [SECRET]; (types::CallRequest) -> (raw), Low;
+            /// Ask the user to approve one call of an agent; if the user approved it, its approval ends with this answer
+            ask_approval: AskApproval, POST "/secrets/{name}/approvals" [SECRET]; (types::ApprovalRequest) -> (types::Approval), Low;
+            /// List calls of agents that wait for approval or were decided lately, newest first
+            approvals: Approvals, GET "/approvals" []; () -> ([types::Approval]), Low;
+            /// Approve one call of an agent, once, for ten minutes
+            approve_call: ApproveCall, POST "/approvals/{id}/approve" [APPROVAL]; () -> (types::Approval), High;
+            /// Refuse one call of an agent
+            refuse_call: RefuseCall, POST "/approvals/{id}/refuse" [APPROVAL]; () -> (types::Approval), Low;
             /// Replace a secret; the old one stops working
             rotate_named_secret: RotateNamedSecret, POST "/secrets/{name}/rotate" [SECRET]; () -> (types::Secret), High;
         }

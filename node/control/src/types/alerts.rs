@@ -39,6 +39,8 @@ words! {
         /// Payers withdrew what was earned, before it was claimed.
         EarningsLost = "earnings-lost",
         SpendingStopped = "spending-stopped",
+        /// Calls of agents wait for the user's approval.
+        ApprovalWaits = "approval-waits",
         UsdcLow = "usdc-low",
         /// The contract refuses claims.
         ClaimRefused = "claim-refused",
@@ -57,6 +59,10 @@ words! {
         ClosedUnasked = "closed-unasked",
         /// Events of the chain that could not be read.
         EventsSkipped = "events-skipped",
+        /// The port for x402 clients sells nothing.
+        X402Closed = "x402-closed",
+        /// The chain refuses payments of x402 clients whose calls were served.
+        PaymentsRefused = "payments-refused",
         ServerDown = "server-down",
         ListingUnseen = "listing-unseen",
         ServiceFlagged = "service-flagged",

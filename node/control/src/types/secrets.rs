@@ -29,6 +29,19 @@ pub struct SecretShown {
     /// Spent and reserved with it since midnight UTC.
     pub spent_today: UsdcText,
     pub limits: SecretLimits,
+    /// Services whose operations an agent that buys with this secret has as tools of their own.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    #[schema(value_type = Vec<String>)]
+    pub pinned: BTreeSet<Text<ServiceId>>,
+}
+
+/// `farthing secret pin`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PinnedServices {
+    /// All of them, at most 10; they replace earlier ones.
+    #[schema(value_type = Vec<String>)]
+    pub services: BTreeSet<Text<ServiceId>>,
 }
 
 /// The limits of the holder of a secret, within those of the node.

@@ -175,6 +175,11 @@ impl Latencies {
         }
     }
 
+    /// Returns the time within which half of the answers came: what a tile says, and what a line shows.
+    pub fn median_us(&self) -> Option<u64> {
+        self.percentile_us(50)
+    }
+
     /// Returns the time within which so many percent of the answers came, in microseconds, as if those between two bounds
     /// were spread evenly; beyond the last bound, that. `None` before the first answer.
     pub fn percentile_us(&self, percent: u8) -> Option<u64> {
@@ -191,6 +196,14 @@ impl Latencies {
             before += answers;
         }
         None
+    }
+}
+
+impl FromIterator<u64> for Latencies {
+    fn from_iter<T: IntoIterator<Item = u64>>(answers_us: T) -> Self {
+        let mut latencies = Self::default();
+        answers_us.into_iter().for_each(|took_us| latencies.count(took_us));
+        latencies
     }
 }
 
@@ -261,9 +274,8 @@ mod tests {
     #[test]
     fn percentiles_are_read_between_the_bounds() {
         let of = |took_us: &[u64]| {
-            let mut latencies = Latencies::default();
-            took_us.iter().for_each(|took_us| latencies.count(*took_us));
-            (latencies.percentile_us(50), latencies.percentile_us(95))
+            let latencies: Latencies = took_us.iter().copied().collect();
+            (latencies.median_us(), latencies.percentile_us(95))
         };
         assert_eq!(of(&[]), (None, None));
         assert_eq!(of(&[0]), (Some(1_000), Some(1_000)));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use farthing_chain::ChainKind;
-use farthing_protocol::{Refusal, RefusalCode, Usdc};
+use farthing_protocol::{Refusal, RefusalCode, TokenDomain, Usdc};
 use farthing_shared::chain_view;
 use farthing_x402::Terms;
 use tokio::time::Instant;
@@ -41,9 +41,7 @@ impl Owner {
             summary => format!("{}: {summary}", listing.name),
         };
         let (pay_to, timeout_secs) = (self.0.signer.address(), TIMEOUT_SECS);
-        let asking = async { self.0.chain.token_domain().await.map_err(|error| away(&error)) };
-        let token = self.0.door.token.get(Instant::now(), asking).await?;
-        let terms = Terms { price, pay_to, token, timeout_secs, description };
+        let terms = Terms { price, pay_to, token: self.token().await?, timeout_secs, description };
         Ok((service, terms))
     }
 
@@ -95,6 +93,15 @@ impl Owner {
             return Err(Refusal::new(RefusalCode::SchemeUnsupported, detail));
         }
         Ok(())
+    }
+
+    pub(super) async fn token(&self) -> Result<TokenDomain, Refusal> {
+        let asking = async {
+            let read = self.0.chain.token_domain().await;
+            self.0.door.notes.lock().read_token(read.as_ref().err().map(ToString::to_string));
+            read.map_err(|error| away(&error))
+        };
+        self.0.door.token.get(Instant::now(), asking).await
     }
 }
 

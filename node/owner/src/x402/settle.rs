@@ -7,6 +7,7 @@ use farthing_chain::PaymentState;
 use farthing_ledger::{Call, LedgerError};
 use farthing_os::{clock, killpoint};
 use farthing_protocol::{Hash, Refusal};
+use tokio::time::Instant;
 
 use super::{
     DoorAnswer, failed,
@@ -55,6 +56,7 @@ impl Owner {
                         "a payment is refused by the chain, and its answer withheld"
                     );
                 }
+                self.0.door.notes.lock().refuse(key, reason.clone(), Instant::now());
                 Some(reason)
             }
             Ok(Ok(PaymentState::Open)) | Err(_) => None,
@@ -108,6 +110,7 @@ impl Owner {
         killpoint::reached("x402.after_settlement");
         let sale = Sale { state: SaleState::Settled, paid_by: Some(transaction.into()), ..sale };
         self.0.door.sales.put(key, &sale, None).await.map_err(|error| unstored(&error))?;
+        self.0.door.notes.lock().take(&key);
         self.count_sale(&sale, true);
         Ok(sale)
     }

@@ -22,7 +22,7 @@ const LATE_SECS: u64 = 10;
 /// A call as it was read, with what was noted when its caller was refused.
 #[derive(Debug)]
 pub(super) enum LogEntry {
-    Open(Box<Promise>, Option<Arc<RefusedCall>>),
+    Open(Box<Promise>, Option<Arc<RefusedCall>>, CallOutcome),
     Bought(Box<Purchase>, Option<Arc<RefusedCall>>),
     Served(Box<CallRow>),
     Refused(Arc<RefusedCall>),
@@ -39,16 +39,13 @@ pub(super) struct CallFacts<'a> {
 }
 
 impl<'a> CallFacts<'a> {
-    pub(super) fn of_promise(promise: &'a Promise, was_given_up: bool, now_secs: u64) -> Self {
-        let waited_secs = now_secs.saturating_sub(promise.time_secs);
-        let is_late = waited_secs > promise.request.deadline_ms / 1_000 + LATE_SECS;
-        let is_undecided = was_given_up || is_late;
+    pub(super) fn of_promise(promise: &'a Promise, outcome: CallOutcome) -> Self {
         Self {
             side: CallSide::Bought,
             service: Some(promise.request.service),
             secret: Some(&promise.secret),
             call_id: Some(promise.request.call_id),
-            outcome: if is_undecided { CallOutcome::Undecided } else { CallOutcome::UnderWay },
+            outcome,
         }
     }
 
@@ -93,6 +90,19 @@ impl<'a> CallFacts<'a> {
     }
 }
 
+/// The outcome of a call without an end. One that nobody waits for is under way only until its deadline: an earlier run may have begun it.
+pub(super) fn open_outcome(
+    promise: &Promise,
+    is_awaited: bool,
+    was_given_up: bool,
+    now_secs: u64,
+) -> CallOutcome {
+    let waited_secs = now_secs.saturating_sub(promise.time_secs);
+    let is_late = waited_secs > promise.request.deadline_ms / 1_000 + LATE_SECS;
+    let is_under_way = is_awaited || !(was_given_up || is_late);
+    if is_under_way { CallOutcome::UnderWay } else { CallOutcome::Undecided }
+}
+
 const fn side_of(half: Half) -> CallSide {
     match half {
         Half::Consumer => CallSide::Bought,
@@ -101,9 +111,9 @@ const fn side_of(half: Half) -> CallSide {
 }
 
 impl LogEntry {
-    pub(super) fn shown(&self, names: &ServiceNames, now_secs: u64) -> LoggedCall {
+    pub(super) fn shown(&self, names: &ServiceNames) -> LoggedCall {
         match self {
-            Self::Open(promise, note) => open(promise, note.as_deref(), names, now_secs),
+            Self::Open(promise, note, outcome) => open(promise, note.as_deref(), *outcome, names),
             Self::Bought(call, note) => bought(call, note.as_deref(), names),
             Self::Served(row) => served(row, names),
             Self::Refused(note) => refused(note, names),
@@ -132,8 +142,13 @@ fn of_facts(key: CallKey, time_secs: u64, facts: &CallFacts<'_>, names: &Service
     }
 }
 
-fn open(promise: &Promise, note: Option<&RefusedCall>, names: &ServiceNames, now_secs: u64) -> LoggedCall {
-    let facts = CallFacts::of_promise(promise, note.is_some(), now_secs);
+fn open(
+    promise: &Promise,
+    note: Option<&RefusedCall>,
+    outcome: CallOutcome,
+    names: &ServiceNames,
+) -> LoggedCall {
+    let facts = CallFacts::of_promise(promise, outcome);
     let request = &promise.request;
     LoggedCall {
         operation: format!("{} {}", request.method, request.path),

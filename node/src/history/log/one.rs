@@ -40,9 +40,9 @@ pub(super) fn shown(
     reader: &CallReader,
 ) -> Result<Option<CallShown>, LedgerError> {
     let Some(entry) = find(history, key)? else { return Ok(None) };
-    let call = only(entry.shown(&history.names(), clock::now_secs()));
+    let call = only(entry.shown(&history.names()));
     let shown = match &entry {
-        LogEntry::Open(promise, _) => open(call, promise),
+        LogEntry::Open(promise, ..) => open(call, promise),
         LogEntry::Bought(purchase, _) => bought(call, purchase, (history, reader))?,
         LogEntry::Served(row) => served(call, row, (history, reader))?,
         LogEntry::Refused(_) => call,
@@ -63,7 +63,9 @@ fn find_bought(history: &History, call_id: CallId) -> Result<Option<LogEntry>, L
     let notes = Notes::read(&history.refused);
     // One that ends between the two looks is found by the second.
     if let Some(promise) = history.ledger.promise_of(call_id)? {
-        return Ok(Some(LogEntry::Open(Box::new(promise), notes.of(call_id, u64::MAX).cloned())));
+        let note = notes.of(call_id, u64::MAX).cloned();
+        let outcome = history.open_outcome(&promise, note.is_some(), clock::now_secs());
+        return Ok(Some(LogEntry::Open(Box::new(promise), note, outcome)));
     }
     Ok(history.ledger.purchase(call_id)?.map(|purchase| {
         let note = notes.of(call_id, purchase.closed_secs).cloned();

@@ -8,14 +8,23 @@ const WIDTH: u64 = 560;
 const HEIGHT: u64 = 200;
 /// Above the highest number, and room for a bar whose thin parts make it higher.
 const TOP: u64 = 16;
-/// Below zero, for the names of times.
-const BELOW: u64 = 28;
+/// The size of the letters where a chart is narrow. The stylesheets take it as `--t-chart`; where there is more room, letters
+/// are smaller.
+pub(super) const LETTERS: u64 = 20;
+/// From the foot of a letter to the edge below it.
+const FOOT: u64 = 8;
+/// The foot of a round number's letters, below its line: they stand beside the middle of it.
+const NUMBER_FOOT: u64 = 5;
+/// Below zero, for the names of times, and for the foot of the zero above them.
+const BELOW: u64 = FOOT + LETTERS + NUMBER_FOOT;
 /// Zero's place.
 const BASE: u64 = HEIGHT - BELOW;
 const PLOT_HEIGHT: u64 = BASE - TOP;
 const RIGHT: u64 = 8;
-/// A sign of a label is as wide at most, with the larger letters of a phone.
-const SIGN: u64 = 11;
+/// A sign of a label is as wide at most: 65 of 100 parts of its height.
+const SIGN: u64 = LETTERS * 65 / 100;
+/// From a round number to its line.
+const BESIDE: u64 = 8;
 /// Between names of times.
 const GAP: u64 = 12;
 const BAR_MAX: u64 = 40;
@@ -39,7 +48,7 @@ impl Plot {
             Unit::Usdc | Unit::Calls | Unit::Time => Scale::of(most(chart)),
         };
         let signs = scale.numbers().map(|number| signs(&scale::label(chart.unit, number)));
-        let left = signs.max().unwrap_or_default() * SIGN + 8;
+        let left = signs.max().unwrap_or_default() * SIGN + BESIDE;
         let parts = (chart.parts.len() as u64).max(1);
         Self { scale, left, width: ((WIDTH - RIGHT).saturating_sub(left) / parts).max(1) }
     }
@@ -130,8 +139,8 @@ fn push_numbers(svg: &mut String, chart: &Chart<'_>, plot: &Plot) {
             "<path class=\"{class}\" d=\"M{} {y}.5H{}\"/><text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>",
             plot.left,
             WIDTH - RIGHT,
-            plot.left - 8,
-            y + 5,
+            plot.left - BESIDE,
+            y + NUMBER_FOOT,
             scale::label(chart.unit, number)
         );
     }
@@ -207,17 +216,18 @@ fn line(band: &Band, plot: &Plot, parts: usize) -> String {
     path
 }
 
-/// Names of times, as many as have room.
+/// Names of times, as many as have room below the values.
 fn push_times(svg: &mut String, chart: &Chart<'_>, plot: &Plot) {
-    let mut free_from = 0;
+    let mut free_from = plot.left;
     for (part, time) in chart.parts.iter().enumerate().filter(|(_, time)| !time.label.is_empty()) {
         let half = (signs(&time.label) * SIGN).div_ceil(2);
-        let x = plot.middle(part).clamp(half.min(WIDTH / 2), WIDTH.saturating_sub(half).max(WIDTH / 2));
+        let (first, last) = (plot.left + half, WIDTH.saturating_sub(half));
+        let x = plot.middle(part).max(first).min(last);
         if x.saturating_sub(half) < free_from {
             continue;
         }
         free_from = x + half + GAP;
-        let _ = write!(svg, "<text x=\"{x}\" y=\"{}\" text-anchor=\"middle\">", HEIGHT - 8);
+        let _ = write!(svg, "<text x=\"{x}\" y=\"{}\" text-anchor=\"middle\">", HEIGHT - FOOT);
         push_escaped(svg, &time.label);
         svg.push_str("</text>");
     }

@@ -6,8 +6,9 @@ use super::*;
 
 const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 200.0;
-/// As wide as the larger letters of a phone.
-const SIGN: f64 = 11.0;
+/// The largest letters, those of a narrow chart, and the width of one at most.
+const LETTERS: f64 = 20.0;
+const SIGN: f64 = 13.0;
 const CLASSES: [&str; 6] = ["one", "two", "three", "four", "five", "six"];
 
 fn parts(count: usize) -> Vec<TimePart> {
@@ -99,6 +100,20 @@ fn is_whole(html: &str) {
     let words: std::collections::BTreeSet<&str> =
         numbers.iter().filter_map(|number| number.split('>').nth(1)).collect();
     assert!(words.len() == numbers.len() && (1..=5).contains(&numbers.len()), "{numbers:?}");
+    are_apart(html);
+}
+
+/// The names of times begin right of the numbers, and below the lowest of them.
+fn are_apart(html: &str) {
+    let axis = between(html, "<path class=\"axis\" d=\"", "\"")[0];
+    let (left, _) = places(axis)[0];
+    let texts = texts(html);
+    let is_number = |text: &str| text.contains("\"end\"");
+    let foot = texts.iter().filter(|text| is_number(text.3)).map(|text| text.2).fold(0.0, f64::max);
+    for (from, _, y, text) in texts.iter().filter(|text| !is_number(text.3) && text.2 > foot) {
+        assert!(*from >= left, "{text} begins at {from}, left of {left}");
+        assert!(*y - LETTERS >= foot, "{text} at {y} reaches up to the zero at {foot}");
+    }
 }
 
 fn form() -> impl Strategy<Value = ChartForm> {
@@ -179,6 +194,32 @@ fn nothing_is_said_to_be_nothing_and_one_value_is_a_chart() {
             "{html}"
         );
     }
+}
+
+#[test]
+fn the_first_date_stands_right_of_a_long_number_and_below_the_zero() {
+    let values = vec![vec![Some(1_234_567_u64); 28]];
+    let parts = parts(28);
+    let html = chart(&parts, ChartForm::Beside, Unit::Usdc, &values).shown().to_string();
+    is_whole(&html);
+    assert!(html.contains(">1 Nov</text>") && html.contains(">0.5</text>"), "{html}");
+}
+
+#[test]
+fn no_style_draws_letters_larger_than_the_picture_measures() {
+    let size = |token: &str| -> u64 {
+        let tokens = include_str!("../../../assets/tokens.css");
+        between(tokens, &format!("{token}: "), "px;")[0].parse().unwrap()
+    };
+    let styles = [include_str!("../../../assets/charts.css"), include_str!("../../../assets/console.css")];
+    let rules = styles.concat();
+    let sizes = between(&rules, ".chart text", "}");
+    assert!(sizes.len() >= 3, "{sizes:?}");
+    for rule in sizes {
+        let token = between(rule, "font-size: var(", ")")[0];
+        assert!(size(token) <= drawing::LETTERS, "{token} in {rule}");
+    }
+    assert_eq!(size("--t-chart"), drawing::LETTERS);
 }
 
 #[test]
