@@ -35,10 +35,7 @@ pub(crate) fn bytes16(bytes: &[u8; 16]) -> Word {
 
 /// `hashStruct` of EIP-712 for a type whose members are all atomic.
 pub(crate) fn hash_struct(type_string: &str, words: &[Word]) -> Hash {
-    let type_hash = keccak256(&[type_string.as_bytes()]);
-    let mut parts: Vec<&[u8]> = vec![&type_hash];
-    parts.extend(words.iter().map(Word::as_slice));
-    keccak256(&parts)
+    keccak256(&[&keccak256(&[type_string.as_bytes()]), words.as_flattened()])
 }
 
 /// The digest a wallet signs.
