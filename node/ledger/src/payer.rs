@@ -403,9 +403,19 @@ fn sign(group: &mut Group<'_>, promise: &Promise) -> Result<()> {
 
 /// Moves a promise to the purchases.
 fn close(group: &mut Group<'_>, call_id: CallId, closed_secs: u64, end: StoredEnd) -> Result<()> {
-    let removed = group.promises()?.remove(call_id.as_bytes())?.map(|bytes| bytes.value().to_vec());
-    let Some(bytes) = removed else { return Err(LedgerError::NotPromised(call_id)) };
-    let promise: StoredPromise = tables::decode("promises", &bytes)?;
+    let removed = group.promises()?.remove(call_id.as_bytes())?;
+    let promise = removed.map(|bytes| tables::decode("promises", bytes.value())).transpose()?;
+    keep_purchase(group, call_id, promise.ok_or(LedgerError::NotPromised(call_id))?, closed_secs, end)
+}
+
+/// Keeps the end of a promise that is not among the open ones any more.
+fn keep_purchase(
+    group: &mut Group<'_>,
+    call_id: CallId,
+    promise: StoredPromise,
+    closed_secs: u64,
+    end: StoredEnd,
+) -> Result<()> {
     let by_time = time_key(promise.time_secs, call_id);
     group.purchases_by_time()?.insert(&by_time, ())?;
     let purchase = StoredPurchase::new(promise, closed_secs, end);

@@ -4,8 +4,8 @@ use farthing_protocol::{Address, CallId, ChannelId, Hash, Outcome, Receipt, Usdc
 use redb::ReadableTable;
 
 use super::{
-    Acknowledgement, StoredEnd, StoredPromise, StoredPurchase, channel_in, close, day_of, purchase_in,
-    time_key,
+    Acknowledgement, StoredEnd, StoredPromise, StoredPurchase, channel_in, day_of, keep_purchase,
+    purchase_in, time_key,
 };
 use crate::{
     adjustment::{self, Adjustment},
@@ -36,7 +36,8 @@ pub(super) fn acknowledge(
     };
     check_receipt(call_id, &RecordedRequest::from(&promise), receipt)?;
     charge(group, call_id, promise.channel(), promise.time_secs, &promise.secret, receipt)?;
-    close(group, call_id, acknowledgement.time_secs, end)
+    group.promises()?.remove(call_id.as_bytes())?;
+    keep_purchase(group, call_id, promise, acknowledgement.time_secs, end)
 }
 
 pub(super) fn acknowledge_found(
