@@ -12,6 +12,8 @@ mod lacking;
 mod observed;
 mod receipts;
 
+use std::sync::Arc;
+
 use farthing_protocol::{
     CallId, ChannelConfig, ChannelId, Receipt, Signature, Usdc,
     call::Payment,
@@ -142,15 +144,18 @@ impl Ledger {
     /// before its answer is handed on. Waits only while the queue is full, and the first one of a run until the note is gone
     /// that the ledger was closed: from then on a start knows that a crash may have taken a promise.
     ///
+    /// The sender of the call shares its promise with the ledger, which keeps no more of it than a row.
+    ///
     /// A call id may be promised again while it is open or when it ended without charge and answer. The voucher of a
     /// promise that is refused has left all the same: its channel is signed up to it then, and lacks that call.
     ///
     /// # Errors
     /// [`LedgerError::Closed`] at once; the rules of money from the returned future.
-    pub async fn promise(
+    pub async fn promise<P: Into<Arc<Promise>>>(
         &self,
-        promise: Promise,
-    ) -> Result<impl Future<Output = Result<Promised>> + Send + use<>> {
+        promise: P,
+    ) -> Result<impl Future<Output = Result<Promised>> + Send + use<P>> {
+        let promise = promise.into();
         let record = move |group: &mut Group<'_>| {
             let promised = record_promise(group, &promise);
             match &promised {
