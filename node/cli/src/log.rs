@@ -1,6 +1,9 @@
 //! The log on standard error: its form is chosen at the start, and what it tells may change while the program runs.
 
-use std::{ffi::OsStr, io::IsTerminal};
+use std::{
+    ffi::OsStr,
+    io::{BufWriter, IsTerminal},
+};
 
 use farthing_config::LOG_FILTER;
 use farthing_shared::call_ends::ACCESS;
@@ -24,6 +27,8 @@ use super::args::{Cli, Command, LogFormat};
 
 /// The most lines about calls that wait for whoever reads the log, of some 400 bytes each.
 const CALLS_WAITING_MAX: usize = 4096;
+/// Bytes of such lines in one write: as much as a pipe takes in one piece, so no line of another writer breaks one of these.
+const CALLS_WRITTEN_BYTES: usize = 4096;
 
 /// The running log.
 #[derive(Debug)]
@@ -106,10 +111,10 @@ where
     }
 }
 
-/// A writer that waits for nobody, and its thread.
+/// A writer that waits for nobody, and its thread, which writes all lines that wait at once.
 fn on_its_own_thread() -> (NonBlocking, WorkerGuard) {
     let calls = NonBlockingBuilder::default().lossy(true).buffered_lines_limit(CALLS_WAITING_MAX);
-    calls.thread_name("log").finish(std::io::stderr())
+    calls.thread_name("log").finish(BufWriter::with_capacity(CALLS_WRITTEN_BYTES, std::io::stderr()))
 }
 
 /// Lines about calls go to `calls`, where there is such a writer.
