@@ -60,7 +60,7 @@ impl TransferAuthorization {
             eip712::uint(self.valid_before_secs.into()),
             self.nonce,
         ];
-        eip712::digest(&domain.separator(), &eip712::hash_struct(TRANSFER_TYPE, &words))
+        eip712::digest(&domain.separator(), &eip712::hash_struct(&eip712::type_hash(TRANSFER_TYPE), &words))
     }
 
     /// Signs it with the payer's key.

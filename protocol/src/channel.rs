@@ -80,8 +80,9 @@ pub struct ChannelConfig {
 
 impl ChannelConfig {
     pub fn id(&self, domain: &Domain) -> ChannelId {
+        static TYPE_HASH: eip712::TypeHash = eip712::TypeHash::new(|| eip712::type_hash(CHANNEL_TYPE));
         let struct_hash = eip712::hash_struct(
-            CHANNEL_TYPE,
+            &TYPE_HASH,
             &[
                 eip712::address(self.payer),
                 eip712::address(self.payee),

@@ -3,6 +3,8 @@
 //! Every member is a 32-byte word, so encoding is a row of words; the type strings are the ones
 //! `PayChannels.sol` hashes, and a test there compares both.
 
+use std::sync::LazyLock;
+
 use crate::{Address, Hash, keccak256};
 
 const DOMAIN_TYPE: &str =
@@ -33,12 +35,17 @@ pub(crate) fn bytes16(bytes: &[u8; 16]) -> Word {
     word
 }
 
+/// A [`type_hash`] that is kept: of a signed structure's hash it is a third of the work.
+pub(crate) type TypeHash = LazyLock<Hash>;
+
+/// `typeHash` of EIP-712.
+pub(crate) fn type_hash(type_string: &str) -> Hash {
+    keccak256(&[type_string.as_bytes()])
+}
+
 /// `hashStruct` of EIP-712 for a type whose members are all atomic.
-pub(crate) fn hash_struct(type_string: &str, words: &[Word]) -> Hash {
-    let type_hash = keccak256(&[type_string.as_bytes()]);
-    let mut parts: Vec<&[u8]> = vec![&type_hash];
-    parts.extend(words.iter().map(Word::as_slice));
-    keccak256(&parts)
+pub(crate) fn hash_struct(type_hash: &Hash, words: &[Word]) -> Hash {
+    keccak256(&[type_hash, words.as_flattened()])
 }
 
 /// The digest a wallet signs.
@@ -49,7 +56,7 @@ pub(crate) fn digest(domain_separator: &Hash, struct_hash: &Hash) -> Hash {
 /// The domain separator of a contract with this name and version.
 pub(crate) fn domain_separator(name: &str, version: &str, chain_id: u64, contract: Address) -> Hash {
     hash_struct(
-        DOMAIN_TYPE,
+        &type_hash(DOMAIN_TYPE),
         &[
             keccak256(&[name.as_bytes()]),
             keccak256(&[version.as_bytes()]),
@@ -81,8 +88,10 @@ macro_rules! signed_words {
     ($type:ident, $type_string:expr, $signer:literal, |$value:ident| $words:expr) => {
         impl $type {
             pub fn digest(&self, domain: &$crate::Domain) -> $crate::Hash {
+                static TYPE_HASH: eip712::TypeHash =
+                    eip712::TypeHash::new(|| eip712::type_hash($type_string));
                 let $value = self;
-                eip712::digest(domain.separator(), &eip712::hash_struct($type_string, &$words))
+                eip712::digest(domain.separator(), &eip712::hash_struct(&TYPE_HASH, &$words))
             }
 
             pub fn sign(&self, domain: &$crate::Domain, key: &$crate::SecretKey) -> $crate::Signature {

@@ -70,10 +70,11 @@ impl Usdc {
 /// Decimal text without exponent or trailing zeros beyond cents: `0.002`, `1.50`, `20.00`.
 impl fmt::Display for Usdc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let whole = self.0 / MICROS_PER_USDC;
-        let fraction = format!("{:06}", self.0 % MICROS_PER_USDC);
-        let significant = fraction.trim_end_matches('0').len().max(2);
-        f.pad(&format!("{whole}.{}", &fraction[..significant]))
+        let mut text = format!("{}.{:06}", self.0 / MICROS_PER_USDC, self.0 % MICROS_PER_USDC);
+        let zeros = text.len() - text.trim_end_matches('0').len();
+        // Two decimals stay.
+        text.truncate(text.len() - zeros.min(4));
+        f.pad(&text)
     }
 }
 

@@ -8,9 +8,14 @@ use minicbor::{Decode, Encode};
 
 use crate::limits;
 
+/// Room for what most messages take, so that their bytes do not move six times while they grow.
+const ROOM_BYTES: usize = 256;
+
 /// The bytes of `value`.
 pub fn encode<T: Encode<()>>(value: &T) -> Vec<u8> {
-    minicbor::to_vec(value).expect("writing to memory cannot fail")
+    let mut bytes = Vec::with_capacity(ROOM_BYTES);
+    minicbor::encode(value, &mut bytes).expect("writing to memory cannot fail");
+    bytes
 }
 
 /// The error for bytes that are not the message they should be.

@@ -1,6 +1,11 @@
 //! The log on standard error: its form is chosen at the start, and what it tells may change while the program runs.
 
-use std::{ffi::OsStr, io::IsTerminal};
+use std::{
+    ffi::OsStr,
+    io::{self, BufWriter, IsTerminal, Write},
+    thread,
+    time::Duration,
+};
 
 use farthing_config::LOG_FILTER;
 use farthing_shared::call_ends::ACCESS;
@@ -24,6 +29,10 @@ use super::args::{Cli, Command, LogFormat};
 
 /// The most lines about calls that wait for whoever reads the log, of some 400 bytes each.
 const CALLS_WAITING_MAX: usize = 4096;
+/// Bytes of such lines in one write: as much as a pipe takes in one piece, so no line of another writer breaks one of these.
+const CALLS_WRITTEN_BYTES: usize = 4096;
+/// The time for which such lines gather after each write. To wake their thread costs more than to write a line.
+const CALLS_GATHER: Duration = Duration::from_millis(10);
 
 /// The running log.
 #[derive(Debug)]
@@ -106,10 +115,26 @@ where
     }
 }
 
-/// A writer that waits for nobody, and its thread.
+/// A writer that waits for nobody, and its thread, which writes all lines that wait at once.
 fn on_its_own_thread() -> (NonBlocking, WorkerGuard) {
     let calls = NonBlockingBuilder::default().lossy(true).buffered_lines_limit(CALLS_WAITING_MAX);
-    calls.thread_name("log").finish(std::io::stderr())
+    let written = BufWriter::with_capacity(CALLS_WRITTEN_BYTES, io::stderr());
+    calls.thread_name("log").finish(Gathering(written))
+}
+
+/// A writer that takes what came meanwhile a moment after each flush, which the thread asks for when nothing waits.
+struct Gathering<W>(W);
+
+impl<W: Write> Write for Gathering<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.0.flush();
+        thread::sleep(CALLS_GATHER);
+        flushed
+    }
 }
 
 /// Lines about calls go to `calls`, where there is such a writer.
@@ -119,15 +144,15 @@ where
 {
     let writer = match calls {
         Some(calls) => {
-            BoxMakeWriter::new(calls.with_filter(|line| line.target() == ACCESS).or_else(std::io::stderr))
+            BoxMakeWriter::new(calls.with_filter(|line| line.target() == ACCESS).or_else(io::stderr))
         }
-        None => BoxMakeWriter::new(std::io::stderr),
+        None => BoxMakeWriter::new(io::stderr),
     };
     let lines = fmt::layer()
         .with_writer(writer)
         // A log that cannot be written, say on a full disk, must not end the task that wrote to it.
         .log_internal_errors(false)
-        .with_ansi(is_coloured(std::io::stderr().is_terminal(), std::env::var_os("NO_COLOR").as_deref()));
+        .with_ansi(is_coloured(io::stderr().is_terminal(), std::env::var_os("NO_COLOR").as_deref()));
     match format {
         LogFormat::Text => Box::new(lines.with_target(false)),
         LogFormat::Json => Box::new(lines.json()),

@@ -15,10 +15,10 @@ const TWICE_NEXT: &str = "Send exactly one `Authorization: Bearer <CONSUMER_SECR
 #[derive(Clone, Debug)]
 pub struct Authenticated(pub Arc<Grant>);
 
-impl FromRequestParts<Gateway> for Authenticated {
+impl FromRequestParts<Arc<Gateway>> for Authenticated {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<Self, Problem> {
         let is_call = parts.uri.path() != METRICS;
         // Counted and nothing more: whoever has no secret can send as many of these as it likes.
         let grant = grant_of(parts, gateway).inspect_err(|_| {

@@ -41,13 +41,26 @@ impl AsRef<str> for Field {
 
 impl<'de> Deserialize<'de> for Field {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let name = String::deserialize(deserializer)?;
-        FIELDS.into_iter().find(|field| *field == name).map(Self).ok_or_else(|| {
-            let meant = nearest(&name, FIELDS.into_iter())
+        deserializer.deserialize_str(FieldVisitor)
+    }
+}
+
+struct FieldVisitor;
+
+impl Visitor<'_> for FieldVisitor {
+    type Value = Field;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a field")
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<Field, E> {
+        FIELDS.into_iter().find(|field| *field == name).map(Field).ok_or_else(|| {
+            let meant = nearest(name, FIELDS.into_iter())
                 .map_or_else(String::new, |field| format!("did you mean `{field}`? "));
-            D::Error::custom(format_args!(
+            E::custom(format_args!(
                 "unknown field `{}`; {meant}the fields are {}",
-                shown(&name),
+                shown(name),
                 FIELDS.join(", ")
             ))
         })
@@ -255,8 +268,9 @@ fn text(value: &RawValue) -> Option<String> {
 }
 
 fn required_text(fields: &mut Fields<'_>, field: &'static str, what: &str) -> Result<String, Problem> {
-    optional_text(fields, field, &format!("a string: {what}"))?
-        .ok_or_else(|| Problem::malformed(format!("`{field}` is missing; it is {what}")))
+    let value = take(fields, field)
+        .ok_or_else(|| Problem::malformed(format!("`{field}` is missing; it is {what}")))?;
+    text(value).ok_or_else(|| expected(field, &format!("a string: {what}"), value))
 }
 
 fn optional_text(

@@ -93,7 +93,8 @@ pub fn router(gateway: Gateway) -> Router {
             problem
         })
         .layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX))
-        .with_state(gateway)
+        // Each handler and each of its extractors clones the state.
+        .with_state(Arc::new(gateway))
 }
 
 /// The address at which a call comes in.
@@ -106,7 +107,7 @@ enum Entrance {
 }
 
 async fn buy(
-    State(gateway): State<Gateway>,
+    State(gateway): State<Arc<Gateway>>,
     auth::Authenticated(grant): auth::Authenticated,
     uri: Uri,
     headers: HeaderMap,
@@ -239,7 +240,7 @@ fn refused(error: &BuyError, call_id: CallId) -> Problem {
     Problem::from(error)
 }
 
-async fn ready(State(gateway): State<Gateway>) -> Response {
+async fn ready(State(gateway): State<Arc<Gateway>>) -> Response {
     let health = gateway.readiness.health();
     let status = if health.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, Json(health)).into_response()

@@ -1,7 +1,7 @@
 //! `/metrics`: what the node counts, in the OpenMetrics text format, with the secret, or for this machine where
 //! no proxy asks for others.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use axum::{
     Extension,
@@ -31,7 +31,7 @@ const FORWARDED: [&str; 3] = ["forwarded", "x-forwarded-for", "x-real-ip"];
 
 /// Everything counted, with its meaning and type above it.
 pub async fn show(
-    State(gateway): State<Gateway>,
+    State(gateway): State<Arc<Gateway>>,
     Extension(client): Extension<ClientAddress>,
     headers: HeaderMap,
     secret: Result<auth::Authenticated, Problem>,

@@ -2,7 +2,7 @@
 //!
 //! Beside the answer and never before it is decided: a note is memory, bounded, and no call waits for one.
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 use axum::response::{IntoResponse, Response};
 use farthing_node::consumer::{Order, spending::Grant};
@@ -22,17 +22,15 @@ use super::{
 #[derive(Debug)]
 pub(super) struct AskedCall {
     began: Instant,
+    grant: Arc<Grant>,
     call: RefusedCall,
 }
 
 impl AskedCall {
     /// A call of which the secret alone is known.
-    pub(super) fn by(grant: &Grant, began: Instant) -> Self {
-        let call = RefusedCall {
-            secret: Some(grant.name.clone()),
-            ..RefusedCall::new(Half::Consumer, clock::now_secs())
-        };
-        Self { began, call }
+    pub(super) fn by(grant: &Arc<Grant>, began: Instant) -> Self {
+        let call = RefusedCall::new(Half::Consumer, clock::now_secs());
+        Self { began, grant: Arc::clone(grant), call }
     }
 
     /// A call that could be read.
@@ -60,6 +58,7 @@ impl Gateway {
     pub(super) fn note(&self, asked: AskedCall, problem: &Problem) {
         self.refused.note(RefusedCall {
             call_id: problem.call_id.or(asked.call.call_id),
+            secret: Some(asked.grant.name.clone()),
             code: problem.name.to_string(),
             status: Some(problem.status.as_u16()),
             detail: problem.detail.clone(),

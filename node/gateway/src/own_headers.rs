@@ -48,7 +48,8 @@ pub(super) fn only<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h 
 
 /// Tells whether a name is one of this network's; some programs write `_` for `-`.
 fn is_own(name: &str) -> bool {
-    name.replace('_', "-").starts_with(PREFIX)
+    let is_prefix = name.bytes().zip(PREFIX.bytes()).all(|(is, own)| is == own || (is, own) == (b'_', b'-'));
+    is_prefix && name.len() >= PREFIX.len()
 }
 
 #[cfg(test)]

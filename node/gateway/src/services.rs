@@ -69,7 +69,7 @@ pub fn address(origin: &str, service: ServiceId) -> String {
 }
 
 pub(super) async fn buy(
-    State(gateway): State<Gateway>,
+    State(gateway): State<Arc<Gateway>>,
     auth::Authenticated(grant): auth::Authenticated,
     uri: Uri,
     method: HttpMethod,
@@ -112,7 +112,7 @@ struct ServiceRequest<'a> {
 
 impl ServiceRequest<'_> {
     /// The call as far as its address tells it.
-    fn asked(&self, grant: &Grant, started: Instant) -> AskedCall {
+    fn asked(&self, grant: &Arc<Grant>, started: Instant) -> AskedCall {
         AskedCall::by(grant, started).at(self.id.parse().ok(), self.method.as_str().parse().ok(), &self.path)
     }
 

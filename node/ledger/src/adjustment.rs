@@ -11,6 +11,7 @@ use redb::{ReadableTable, WriteTransaction};
 use crate::{
     Ledger,
     error::Result,
+    group::Group,
     history::{self, Stretch, Window},
     rows::{
         Side, payee,
@@ -202,7 +203,7 @@ fn count_adjusted(
     adjustment: &Adjustment,
     change: impl FnOnce(Usdc, Usdc) -> Usdc,
 ) -> Result<()> {
-    history::count(tx, adjustment.time_secs, |figures| {
+    history::count(&mut Group::of(tx), adjustment.time_secs, |figures| {
         let sum = match adjustment.side {
             Side::Payer => &mut figures.spent,
             Side::Payee => &mut figures.earned,

@@ -9,7 +9,7 @@ use std::ops::RangeTo;
 use farthing_protocol::Usdc;
 use redb::{ReadTransaction, ReadableTable, WriteTransaction};
 
-use crate::{error::Result, tables::DAY_LIMITS};
+use crate::{error::Result, group::Group, tables::DAY_LIMITS};
 
 /// In [`DAY_LIMITS`], the node as a whole. No secret has this name.
 pub(crate) const NODE: &str = "";
@@ -36,8 +36,8 @@ impl Allowed {
 }
 
 /// Notes what a new promise was held against.
-pub(crate) fn note(tx: &WriteTransaction, day: u32, secret: &str, limits: DayLimits) -> Result<()> {
-    let mut table = tx.open_table(DAY_LIMITS)?;
+pub(crate) fn note(group: &mut Group<'_>, day: u32, secret: &str, limits: DayLimits) -> Result<()> {
+    let table = group.day_limits()?;
     for (key, limit) in [((day, NODE), limits.node), ((day, secret), limits.secret)] {
         let noted = table.get(key)?.map(|noted| noted.value());
         let limit = limit.micros();

@@ -16,6 +16,7 @@ pub(crate) use self::rebuild::{FIGURES_DAY, begin, fit, make};
 use crate::{
     Ledger,
     error::Result,
+    group::Group,
     rows::{
         Side,
         figures::{CallFigures, EndedCall, StoredFigures, Subject},
@@ -66,11 +67,14 @@ impl Ledger {
     }
 }
 
-pub(crate) fn count(tx: &WriteTransaction, ended: &EndedCall) -> Result<()> {
+pub(crate) fn count(group: &mut Group<'_>, ended: &EndedCall) -> Result<()> {
     let hour = hour_of(ended);
-    let mut hours = tx.open_table(SERVICE_HOURS)?;
-    let is_new = change(&mut hours, hour, ended.subject, |figures| figures.count(ended))?;
-    if is_new { move_old(tx, &mut hours, hour, MOVED_MAX) } else { Ok(()) }
+    let is_new = change(group.service_hours()?, hour, ended.subject, |figures| figures.count(ended))?;
+    if !is_new {
+        return Ok(());
+    }
+    let tx = group.transaction();
+    move_old(tx, &mut tx.open_table(SERVICE_HOURS)?, hour, MOVED_MAX)
 }
 
 /// Takes out the end of a call that another one replaces: from wherever it was counted, or nowhere when that is gone.

@@ -10,11 +10,12 @@ use std::ops::Bound;
 
 use farthing_protocol::{Address, CallId, ChannelId, Hash, Outcome, Receipt, Usdc};
 use minicbor::{Decode, Encode};
-use redb::{ReadableTable, WriteTransaction};
+use redb::ReadableTable;
 
 use crate::{
     Ledger,
     error::Result,
+    group::Group,
     rows::{
         payee::{self, CallRow, ServedRow, StoredCall},
         payer::{self, Purchase, StoredPurchase, day_of},
@@ -340,28 +341,28 @@ pub(crate) fn scan<const N: usize, V: redb::Value + 'static, T>(
     Ok(stretch)
 }
 
-pub(crate) fn count_bought(tx: &WriteTransaction, promised_secs: u64, receipt: &Receipt) -> Result<()> {
+pub(crate) fn count_bought(group: &mut Group<'_>, promised_secs: u64, receipt: &Receipt) -> Result<()> {
     if !Outcome::from_code(receipt.outcome).is_some_and(Outcome::is_the_services_answer) {
         return Ok(());
     }
-    count(tx, promised_secs, |figures| {
+    count(group, promised_secs, |figures| {
         figures.bought += 1;
         figures.spent = figures.spent.saturating_add(receipt.charged);
     })
 }
 
-pub(crate) fn count_served(tx: &WriteTransaction, call: &payee::Call) -> Result<()> {
+pub(crate) fn count_served(group: &mut Group<'_>, call: &payee::Call) -> Result<()> {
     if !call.outcome.is_the_services_answer() {
         return Ok(());
     }
-    count(tx, call.time_secs, |figures| {
+    count(group, call.time_secs, |figures| {
         figures.served += 1;
         figures.earned = figures.earned.saturating_add(call.charged);
     })
 }
 
-pub(crate) fn count(tx: &WriteTransaction, time_secs: u64, add: impl FnOnce(&mut DayFigures)) -> Result<()> {
-    let (mut table, day) = (tx.open_table(DAY_FIGURES)?, day_of(time_secs));
+pub(crate) fn count(group: &mut Group<'_>, time_secs: u64, add: impl FnOnce(&mut DayFigures)) -> Result<()> {
+    let (table, day) = (group.day_figures()?, day_of(time_secs));
     let mut figures = table.get(day)?.map_or_else(DayFigures::default, |figures| figures.value().into());
     add(&mut figures);
     let DayFigures { bought, spent, served, earned } = figures;

@@ -6,6 +6,7 @@ use redb::{ReadTransaction, WriteTransaction};
 
 use crate::{
     error::{Closed, Result},
+    group::Group,
     writer::{Queue, Snapshot, Stats, UnderWay},
 };
 
@@ -54,6 +55,14 @@ impl Ledger {
     pub(crate) async fn write<T: Send + 'static>(
         &self,
         run: impl FnOnce(&WriteTransaction) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.write_grouped(|group| run(group.transaction())).await
+    }
+
+    /// The same of an operation that each call has: it shares its tables with the others of its commit.
+    pub(crate) async fn write_grouped<T: Send + 'static>(
+        &self,
+        run: impl FnOnce(&mut Group<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         self.queue.enqueue(run).await?.await
     }

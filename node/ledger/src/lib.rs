@@ -1,7 +1,7 @@
 //! The node's durable record of money and calls, for both halves: what it served and is paid for, what it
 //! promised and bought, and what was settled on chain.
 //!
-//! Reading order: `ledger` (the handle), `opening` → `writer` (group commit) → `payee`, `payer`, `settlement`
+//! Reading order: `ledger` (the handle), `opening` → `writer` (group commit), `group` → `payee`, `payer`, `settlement`
 //! (the rules) → `adjustment`, `allowed`, `documents`, `history`, `figures`, `retention`, `audit` → `rows`, `backend`, `tables`, `schema`,
 //! `error`. Tables and forms are listed in `docs/ledger.md`.
 //!
@@ -31,6 +31,7 @@ mod documents;
 mod earlier;
 mod error;
 mod figures;
+mod group;
 mod history;
 mod ledger;
 mod opening;

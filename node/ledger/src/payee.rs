@@ -36,7 +36,9 @@ use self::{
 use crate::{
     Ledger, adjustment,
     error::{LedgerError, Result, within},
-    figures, history,
+    figures,
+    group::Group,
+    history,
     rows::{
         figures::EndedCall,
         payee::{
@@ -45,7 +47,7 @@ use crate::{
         },
     },
     settlement,
-    tables::{self, BODIES, CALLS, CALLS_BY_TIME, PAYEE_CHANNELS},
+    tables::{self, BODIES, CALLS, CALLS_BY_TIME},
 };
 
 /// A call as [`Ledger::serve`] records it.
@@ -79,7 +81,7 @@ impl Ledger {
     /// [`LedgerError::MayHaveRun`] when it was accepted before, [`LedgerError::AlreadyServed`] when it is
     /// finished, [`LedgerError::CallIdConflict`] when the id names another request.
     pub async fn accept(&self, accepted: AcceptedCall) -> Result<()> {
-        self.write(move |tx| accept(tx, &accepted)).await
+        self.write_grouped(move |group| accept(group, &accepted)).await
     }
 
     /// Records voucher, call and charge in one durable commit.
@@ -91,7 +93,8 @@ impl Ledger {
     /// The rule that would be broken; nothing is then recorded and nothing charged.
     pub async fn serve(&self, served: Served) -> Result<Recorded> {
         let Served { payer, channel, voucher, call } = served;
-        self.write(move |tx| serve(tx, payer, ChargedOn::Channel(channel), voucher.as_ref(), &call)).await
+        let charged_on = ChargedOn::Channel(channel);
+        self.write_grouped(move |group| serve(group, payer, charged_on, voucher.as_ref(), &call)).await
     }
 
     /// Records a call that a transaction of its payer's has paid, on no channel.
@@ -100,7 +103,7 @@ impl Ledger {
     /// As [`Ledger::serve`]; [`LedgerError::AlreadyServed`] when it is recorded.
     pub async fn serve_paid(&self, payer: Address, call: Call, transaction: Hash) -> Result<Recorded> {
         let charged_on = ChargedOn::Transaction(transaction);
-        self.write(move |tx| serve(tx, payer, charged_on, None, &call)).await
+        self.write_grouped(move |group| serve(group, payer, charged_on, None, &call)).await
     }
 
     /// Takes the one further execution that a finished call has, durably and before its service is asked. `false`
@@ -146,11 +149,11 @@ fn body_in(tx: &ReadTransaction, time_secs: u64, key: &[u8; 36]) -> Result<Optio
     Ok(body.map(|body| Bytes::copy_from_slice(body.value())))
 }
 
-fn accept(tx: &WriteTransaction, accepted: &AcceptedCall) -> Result<()> {
+fn accept(group: &mut Group<'_>, accepted: &AcceptedCall) -> Result<()> {
     within("the path", accepted.path.len(), PATH_BYTES_MAX)?;
     let key = call_key(accepted.payer, accepted.call_id);
-    let mut calls = tx.open_table(CALLS)?;
-    if let Some(known) = tables::get::<_, StoredCall>(&calls, "calls", &key)? {
+    let calls = group.calls()?;
+    if let Some(known) = tables::get::<_, StoredCall>(calls, "calls", &key)? {
         return Err(match known.state {
             _ if known.request_hash != accepted.request_hash => LedgerError::CallIdConflict(accepted.call_id),
             StoredState::Accepted => LedgerError::MayHaveRun(accepted.call_id),
@@ -158,12 +161,12 @@ fn accept(tx: &WriteTransaction, accepted: &AcceptedCall) -> Result<()> {
         });
     }
     calls.insert(&key, tables::encode(&StoredCall::accepted(accepted)).as_slice())?;
-    tx.open_table(CALLS_BY_TIME)?.insert(&time_key(accepted.time_secs, &key), ())?;
+    group.calls_by_time()?.insert(&time_key(accepted.time_secs, &key), ())?;
     Ok(())
 }
 
 fn serve(
-    tx: &WriteTransaction,
+    group: &mut Group<'_>,
     payer: Address,
     charged_on: ChargedOn,
     voucher: Option<&Verified<Voucher>>,
@@ -171,32 +174,33 @@ fn serve(
 ) -> Result<Recorded> {
     check_call(call, charged_on)?;
     let key = call_key(payer, call.call_id);
-    let mut calls = tx.open_table(CALLS)?;
-    let known: Option<StoredCall> = tables::get(&calls, "calls", &key)?;
+    let known: Option<StoredCall> = tables::get(group.calls()?, "calls", &key)?;
     check_not_finished(call, charged_on, known.as_ref())?;
 
     // Every check is above or inside `charge`, which writes last: a refusal leaves the transaction as it was.
     let (channel, spent_total) = match charged_on {
         ChargedOn::Channel(ChannelId::NONE) | ChargedOn::Transaction(_) => (ChannelId::NONE, Usdc::ZERO),
-        ChargedOn::Channel(id) => (id, charge(tx, id, payer, voucher, call.charged)?),
+        ChargedOn::Channel(id) => (id, charge(group, id, payer, voucher, call.charged)?),
     };
     if let Some(known) = known {
         // It is one call still, whose last end counts.
+        let tx = group.transaction();
         EndedCall::served(&known).map_or(Ok(()), |ended| figures::uncount(tx, &ended))?;
         forget(tx, &key, &known)?;
     }
     let row = StoredCall::done(call, charged_on, spent_total);
-    EndedCall::served(&row).map_or(Ok(()), |ended| figures::count(tx, &ended))?;
-    calls.insert(&key, tables::encode(&row).as_slice())?;
+    EndedCall::served(&row).map_or(Ok(()), |ended| figures::count(group, &ended))?;
+    group.calls()?.insert(&key, tables::encode(&row).as_slice())?;
     let by_time = time_key(call.time_secs, &key);
-    tx.open_table(CALLS_BY_TIME)?.insert(&by_time, ())?;
+    group.calls_by_time()?.insert(&by_time, ())?;
+    history::count_served(group, call)?;
     if call.charged.is_zero() {
-        uncharged::keep_newest(tx, &mut calls, by_time, Kind::of(call.method))?;
+        let tx = group.transaction();
+        uncharged::keep_newest(tx, &mut tx.open_table(CALLS)?, by_time, Kind::of(call.method))?;
     }
     if let Some(body) = &call.body {
-        keep_body(tx, &by_time, body, BODIES_BYTES_MAX)?;
+        keep_body(group.transaction(), &by_time, body, BODIES_BYTES_MAX)?;
     }
-    history::count_served(tx, call)?;
     Ok(Recorded { receipt: receipt(call, channel, spent_total) })
 }
 
@@ -215,14 +219,13 @@ fn repeat(tx: &WriteTransaction, payer: Address, call_id: CallId, time_secs: u64
 
 /// Raises the best voucher and what is spent; the new total.
 fn charge(
-    tx: &WriteTransaction,
+    group: &mut Group<'_>,
     id: ChannelId,
     payer: Address,
     voucher: Option<&Verified<Voucher>>,
     charged: Usdc,
 ) -> Result<Usdc> {
-    let mut table = tx.open_table(PAYEE_CHANNELS)?;
-    let mut row = channel_in(&table, id)?.ok_or(LedgerError::UnknownChannel(id))?;
+    let mut row = channel_in(group.payee_channels()?, id)?.ok_or(LedgerError::UnknownChannel(id))?;
     let config = row.config;
     if config.payer != payer {
         return Err(LedgerError::WrongParty { channel: id, address: payer });
@@ -235,9 +238,9 @@ fn charge(
     }
     row.charge(charged)?;
     if let Some(lost) = row.book_loss() {
-        settlement::book_losses(tx, id, (lost, row.spent), adjustment::now_secs())?;
+        settlement::book_losses(group.transaction(), id, (lost, row.spent), adjustment::now_secs())?;
     }
-    table.insert(id.as_bytes(), tables::encode(&row).as_slice())?;
+    group.payee_channels()?.insert(id.as_bytes(), tables::encode(&row).as_slice())?;
     Ok(row.spent)
 }
 

@@ -12,6 +12,8 @@ mod chain_facts;
 mod missing_calls;
 mod receipts;
 
+use std::sync::Arc;
+
 use farthing_protocol::{
     CallId, ChannelConfig, ChannelId, Receipt, Signature, Usdc,
     call::Payment,
@@ -29,6 +31,7 @@ use crate::{
     allowed,
     error::{LedgerError, Result, within},
     figures,
+    group::Group,
     rows::{
         Side,
         figures::EndedCall,
@@ -141,20 +144,23 @@ impl Ledger {
     /// before its answer is handed on. Waits only while the queue is full, and the first one of a run until the note is gone
     /// that the ledger was closed: from then on a start knows that a crash may have taken a promise.
     ///
+    /// The sender of the call shares its promise with the ledger, which keeps no more of it than a row.
+    ///
     /// A call id may be promised again while it is open or when it ended without charge and answer. The voucher of a
     /// promise that is refused has left all the same: its channel is signed up to it then, and lacks that call.
     ///
     /// # Errors
     /// [`LedgerError::Closed`] at once; the rules of money from the returned future.
-    pub async fn promise(
+    pub async fn promise<P: Into<Arc<Promise>>>(
         &self,
-        promise: Promise,
-    ) -> Result<impl Future<Output = Result<PromiseProof>> + Send + use<>> {
-        let record = move |tx: &WriteTransaction| {
-            let promised = record_promise(tx, &promise);
+        promise: P,
+    ) -> Result<impl Future<Output = Result<PromiseProof>> + Send + use<P>> {
+        let promise = promise.into();
+        let record = move |group: &mut Group<'_>| {
+            let promised = record_promise(group, &promise);
             match &promised {
                 Err(error) if error.is_failure() => return promised.map(Ok),
-                Err(_) => missing_calls::note_refused(tx, &promise.request.payment)?,
+                Err(_) => missing_calls::note_refused(group.transaction(), &promise.request.payment)?,
                 Ok(_) => {}
             }
             Ok(promised)
@@ -172,7 +178,7 @@ impl Ledger {
     /// [`LedgerError::NotPromised`], or [`LedgerError::ReceiptMismatch`] naming what does not fit; the promise
     /// then stays open.
     pub async fn acknowledge(&self, call_id: CallId, acknowledgement: Acknowledgement) -> Result<()> {
-        self.queue().ride(move |tx| acknowledge(tx, call_id, &acknowledgement)).await
+        self.queue().ride(move |group| acknowledge(group, call_id, &acknowledgement)).await
     }
 
     /// Closes a promise with the receipt of an earlier promise for the same call, which is not in this ledger. What it
@@ -183,7 +189,7 @@ impl Ledger {
         call_id: CallId,
         acknowledgement: Acknowledgement,
     ) -> Result<Vec<(u32, Usdc)>> {
-        self.write(move |tx| acknowledge_found(tx, call_id, &acknowledgement)).await
+        self.write_grouped(move |group| acknowledge_found(group, call_id, &acknowledgement)).await
     }
 
     /// Closes a promise that was not charged: it never started, or its owner does not know it.
@@ -218,7 +224,7 @@ impl Ledger {
         reason.truncate(reason.floor_char_boundary(REFUSAL_DETAIL_BYTES_MAX));
         let (in_doubt, is_refused) = (Some(in_doubt), Some(is_refused));
         let end = StoredEnd::Released { reason, in_doubt, is_refused };
-        self.write(move |tx| close(tx, call_id, time_secs, end)).await
+        self.write_grouped(move |group| close(group, call_id, time_secs, end)).await
     }
 
     /// Calls on a channel that were released in doubt, newest first, among the newest 40,000 purchases: those of an hour
@@ -339,13 +345,12 @@ fn in_flight(promises: &impl ReadableTable<&'static [u8; 16], &'static [u8]>, id
     Ok(sum)
 }
 
-fn record_promise(tx: &WriteTransaction, promise: &Promise) -> Result<PromiseProof> {
+fn record_promise(group: &mut Group<'_>, promise: &Promise) -> Result<PromiseProof> {
     check_bounds(promise)?;
     let call_id = promise.request.call_id;
-    let mut promises = tx.open_table(PROMISES)?;
     let mut stored = StoredPromise::from(promise);
     let mut limits = promise.limits;
-    if let Some(open) = tables::get::<_, StoredPromise>(&promises, "promises", call_id.as_bytes())? {
+    if let Some(open) = tables::get::<_, StoredPromise>(group.promises()?, "promises", call_id.as_bytes())? {
         if !open.is_same_call(&stored) {
             return Err(LedgerError::CallIdConflict(call_id));
         }
@@ -353,20 +358,21 @@ fn record_promise(tx: &WriteTransaction, promise: &Promise) -> Result<PromisePro
         stored.keep_budget_of(open);
         limits = None;
     }
-    let ended = purchase_in(&tx.open_table(PURCHASES)?, call_id)?;
+    let ended = purchase_in(group.purchases()?, call_id)?;
     if ended.as_ref().is_some_and(StoredPurchase::is_final) {
         return Err(LedgerError::AlreadyBought(call_id));
     }
-    sign(tx, promise)?;
+    sign(group, promise)?;
     if let Some(limits) = limits {
-        allowed::note(tx, day_of(stored.time_secs), &stored.secret, limits)?;
+        allowed::note(group, day_of(stored.time_secs), &stored.secret, limits)?;
     }
     if let Some(ended) = ended {
         // It is one call still, whose last end counts.
+        let tx = group.transaction();
         figures::uncount(tx, &EndedCall::bought(&ended))?;
         forget(tx, call_id, ended.promised_secs)?;
     }
-    promises.insert(call_id.as_bytes(), tables::encode(&stored).as_slice())?;
+    group.promises()?.insert(call_id.as_bytes(), tables::encode(&stored).as_slice())?;
     Ok(PromiseProof { call_id })
 }
 
@@ -381,10 +387,10 @@ fn check_bounds(promise: &Promise) -> Result<()> {
 }
 
 /// Notes the cumulative amount that this promise signs.
-fn sign(tx: &WriteTransaction, promise: &Promise) -> Result<()> {
+fn sign(group: &mut Group<'_>, promise: &Promise) -> Result<()> {
     let Payment::Channel { channel: id, cumulative, .. } = promise.request.payment else { return Ok(()) };
-    let mut table = tx.open_table(PAYER_CHANNELS)?;
-    let mut row = channel_in(&table, id)?.ok_or(LedgerError::UnknownChannel(id))?;
+    let table = group.payer_channels()?;
+    let mut row = channel_in(table, id)?.ok_or(LedgerError::UnknownChannel(id))?;
     if row.config.payee != promise.owner {
         return Err(LedgerError::WrongParty { channel: id, address: promise.owner });
     }
@@ -401,20 +407,31 @@ fn sign(tx: &WriteTransaction, promise: &Promise) -> Result<()> {
 }
 
 /// Moves a promise to the purchases.
-fn close(tx: &WriteTransaction, call_id: CallId, closed_secs: u64, end: StoredEnd) -> Result<()> {
-    let removed = tx.open_table(PROMISES)?.remove(call_id.as_bytes())?.map(|bytes| bytes.value().to_vec());
-    let Some(bytes) = removed else { return Err(LedgerError::NotPromised(call_id)) };
-    let promise: StoredPromise = tables::decode("promises", &bytes)?;
+fn close(group: &mut Group<'_>, call_id: CallId, closed_secs: u64, end: StoredEnd) -> Result<()> {
+    let removed = group.promises()?.remove(call_id.as_bytes())?;
+    let promise = removed.map(|bytes| tables::decode("promises", bytes.value())).transpose()?;
+    keep_purchase(group, call_id, promise.ok_or(LedgerError::NotPromised(call_id))?, closed_secs, end)
+}
+
+/// Keeps the end of a promise that is not among the open ones any more.
+fn keep_purchase(
+    group: &mut Group<'_>,
+    call_id: CallId,
+    promise: StoredPromise,
+    closed_secs: u64,
+    end: StoredEnd,
+) -> Result<()> {
     let by_time = time_key(promise.time_secs, call_id);
-    tx.open_table(PURCHASES_BY_TIME)?.insert(&by_time, ())?;
+    group.purchases_by_time()?.insert(&by_time, ())?;
     let purchase = StoredPurchase::new(promise, closed_secs, end);
-    tx.open_table(PURCHASES)?.insert(call_id.as_bytes(), tables::encode(&purchase).as_slice())?;
-    figures::count(tx, &EndedCall::bought(&purchase))?;
+    group.purchases()?.insert(call_id.as_bytes(), tables::encode(&purchase).as_slice())?;
+    figures::count(group, &EndedCall::bought(&purchase))?;
     // What is in doubt may be charged yet.
     if !purchase.end.charged().is_zero() || purchase.is_in_doubt() {
         return Ok(());
     }
     // Whoever makes calls for nothing fills no disk.
+    let tx = group.transaction();
     tx.open_table(UNCHARGED_PURCHASES_BY_TIME)?.insert(&by_time, ())?;
     while let Some((secs, call_id)) = beyond(tx)? {
         forget(tx, call_id, secs)?;

@@ -64,6 +64,8 @@ pub(crate) const DOCUMENTS: Table<(u8, &[u8]), Bytes> = Table::new("documents");
 
 /// Key in [`META`]: bytes in [`BODIES`].
 pub(crate) const BODY_BYTES: &str = "body_bytes";
+/// Room for what most rows take, so that their bytes do not move while they grow.
+const ROOM_BYTES: usize = 256;
 /// There from the end of a program that stored every promise until the next promise.
 const CLOSED_KEY: &str = "closed";
 
@@ -83,7 +85,9 @@ pub(crate) fn was_closed(transaction: &ReadTransaction) -> Result<bool> {
 }
 
 pub(crate) fn encode<T: Encode<()>>(value: &T) -> Vec<u8> {
-    minicbor::to_vec(value).expect("writing to memory cannot fail")
+    let mut bytes = Vec::with_capacity(ROOM_BYTES);
+    minicbor::encode(value, &mut bytes).expect("writing to memory cannot fail");
+    bytes
 }
 
 pub(crate) fn decode<'b, T: Decode<'b, ()>>(table: &'static str, bytes: &'b [u8]) -> Result<T> {

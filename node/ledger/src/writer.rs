@@ -28,6 +28,7 @@ use tokio::sync::oneshot;
 use crate::{
     backend::Failure,
     error::{Closed, LedgerError, Result},
+    group::Group,
 };
 
 mod note;
@@ -120,10 +121,8 @@ impl Store {
 
     fn commit(&self, group: &mut [Box<dyn Job>]) -> Result<()> {
         let transaction = begin_durable(&self.database)?;
-        let mut wrote = false;
-        for job in &mut *group {
-            wrote |= job.apply(&transaction)?;
-        }
+        // The tables that they share are closed before the commit.
+        let wrote = apply(group, &mut Group::of(&transaction))?;
         if wrote {
             transaction.commit()?;
             self.check_storage()?;
@@ -152,6 +151,15 @@ impl Store {
     }
 }
 
+/// Runs the operations of a group; whether one of them wrote.
+fn apply(jobs: &mut [Box<dyn Job>], group: &mut Group<'_>) -> Result<bool> {
+    let mut wrote = false;
+    for job in jobs {
+        wrote |= job.apply(group)?;
+    }
+    Ok(wrote)
+}
+
 /// A transaction that is durable when its commit returns.
 ///
 /// Two phases: data and the inactive commit slot are synced before the byte that activates them, so what the
@@ -166,7 +174,7 @@ pub(crate) fn begin_durable(database: &Database) -> Result<WriteTransaction, red
 /// An operation on its way through the writer.
 trait Job: Send {
     /// Runs inside the group's transaction; whether it wrote. An error is a failure of storage.
-    fn apply(&mut self, transaction: &WriteTransaction) -> Result<bool>;
+    fn apply(&mut self, group: &mut Group<'_>) -> Result<bool>;
     /// Tells the waiter, after the commit.
     fn answer(self: Box<Self>, committed: Result<(), Closed>);
 }
@@ -186,11 +194,11 @@ struct Operation<T, F> {
 impl<T, F> Job for Operation<T, F>
 where
     T: Send,
-    F: FnOnce(&WriteTransaction) -> Result<T> + Send,
+    F: FnOnce(&mut Group<'_>) -> Result<T> + Send,
 {
-    fn apply(&mut self, transaction: &WriteTransaction) -> Result<bool> {
+    fn apply(&mut self, group: &mut Group<'_>) -> Result<bool> {
         let Some(run) = self.run.take() else { return Ok(false) };
-        match run(transaction) {
+        match run(group) {
             Err(failure) if failure.is_failure() => Err(failure),
             result => {
                 let wrote = result.is_ok();
@@ -252,7 +260,7 @@ impl Queue {
     pub(crate) async fn enqueue<T, F>(&self, run: F) -> Result<Pending<T>>
     where
         T: Send + 'static,
-        F: FnOnce(&WriteTransaction) -> Result<T> + Send + 'static,
+        F: FnOnce(&mut Group<'_>) -> Result<T> + Send + 'static,
     {
         let (job, pending) = self.operation(run)?;
         self.begin(job).await?;
@@ -263,7 +271,7 @@ impl Queue {
     pub(crate) async fn ride<T, F>(&self, run: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnOnce(&WriteTransaction) -> Result<T> + Send + 'static,
+        F: FnOnce(&mut Group<'_>) -> Result<T> + Send + 'static,
     {
         let (job, pending) = self.operation(run)?;
         let job = if self.thread.is_some() { self.waiting.ride(job)? } else { Some(job) };
@@ -284,7 +292,7 @@ impl Queue {
     fn operation<T, F>(&self, run: F) -> Result<(Box<dyn Job>, Pending<T>)>
     where
         T: Send + 'static,
-        F: FnOnce(&WriteTransaction) -> Result<T> + Send + 'static,
+        F: FnOnce(&mut Group<'_>) -> Result<T> + Send + 'static,
     {
         if let Some(closed) = self.store.closed() {
             return Err(closed.into());
@@ -376,9 +384,9 @@ mod tests {
 
     const NUMBERS: redb::TableDefinition<u64, u64> = redb::TableDefinition::new("numbers");
 
-    fn insert(number: u64) -> impl FnOnce(&WriteTransaction) -> Result<()> + Send {
-        move |tx| {
-            tx.open_table(NUMBERS)?.insert(number, 0)?;
+    fn insert(number: u64) -> impl FnOnce(&mut Group<'_>) -> Result<()> + Send {
+        move |group| {
+            group.transaction().open_table(NUMBERS)?.insert(number, 0)?;
             Ok(())
         }
     }

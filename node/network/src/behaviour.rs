@@ -15,7 +15,9 @@ use libp2p::{
 };
 
 use crate::{
-    NetworkConfig, NetworkError, NetworkLimits, gate, gossip, handshakes, keep, memory_limit,
+    NetworkConfig, NetworkError, NetworkLimits, gate, gossip, handshakes, keep,
+    listed::ListedBehaviour,
+    memory_limit,
     names::{self, Led},
     outbound::{self, TrustedAddresses},
     partners::Partners,
@@ -68,6 +70,9 @@ pub(crate) struct NodeBehaviour {
     pub(crate) mdns: Toggle<mdns::tokio::Behaviour>,
 }
 
+/// The swarm of a node.
+pub(crate) type NodeSwarm = Swarm<ListedBehaviour<NodeBehaviour>>;
+
 /// The handlers of the streams that peers open, by protocol.
 pub(crate) struct Accepts {
     pub(crate) directory: Accept,
@@ -95,7 +100,7 @@ pub(crate) fn build(
     accept: Accepts,
     counters: Arc<Counters>,
     crowd: Crowd,
-) -> Result<Swarm<NodeBehaviour>, NetworkError> {
+) -> Result<NodeSwarm, NetworkError> {
     let Crowd { partners, usage, vouched } = crowd;
     let own = keypair.public().to_peer_id();
     let led = Led::default();
@@ -150,7 +155,7 @@ pub(crate) fn build(
         .with_notify_handler_buffer_size(NonZeroUsize::new(32).expect("32 is not zero"));
     let transport = handshakes::bounded(transport, &config.limits);
     let transport = TransportTimeout::new(transport, CONNECTION_TIMEOUT).boxed();
-    Ok(Swarm::new(transport, behaviour, own, swarm_config))
+    Ok(Swarm::new(transport, ListedBehaviour::of(behaviour), own, swarm_config))
 }
 
 fn protocol(network: &NetworkName, name: String) -> Result<StreamProtocol, NetworkError> {

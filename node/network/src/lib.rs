@@ -37,6 +37,7 @@ mod info;
 mod keep;
 mod line;
 mod line_watch;
+mod listed;
 #[cfg(feature = "memory")]
 mod memory;
 mod memory_limit;

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use libp2p::{Multiaddr, Swarm, TransportError, core::transport::ListenerId, swarm::SwarmEvent};
+use libp2p::{Multiaddr, TransportError, core::transport::ListenerId, swarm::SwarmEvent};
 use tokio::{
     net::TcpSocket,
     sync::{mpsc, watch},
@@ -19,7 +19,7 @@ use crate::{
     addresses::{self, AddressUse},
     admission::Admission,
     agreement::{Agreement, AgreementServer},
-    behaviour::{self, Accepts, Crowd, NodeBehaviour, NodeBehaviourEvent},
+    behaviour::{self, Accepts, Crowd, NodeBehaviourEvent, NodeSwarm},
     bootstrap::Bootstrap,
     call::{CallServer, InboundCall, KeptStreams},
     command::Command,
@@ -304,7 +304,7 @@ async fn open_saved(config: &NetworkConfig, book: &SharedBook, records: &SharedR
 type Early = Vec<SwarmEvent<NodeBehaviourEvent>>;
 
 /// Listens on every address. A system without IPv6 does without the wildcards that come with the defaults.
-async fn bind_all(swarm: &mut Swarm<NodeBehaviour>, listen: &[Multiaddr]) -> Result<Early, NetworkError> {
+async fn bind_all(swarm: &mut NodeSwarm, listen: &[Multiaddr]) -> Result<Early, NetworkError> {
     let mut early = Early::new();
     // Of all addresses before the first is bound: several of one port are one node's own.
     for address in listen {
@@ -375,11 +375,7 @@ fn is_listened_on(address: &Multiaddr) -> bool {
 }
 
 /// Listens on one address and waits until the system has confirmed it.
-async fn bind(
-    swarm: &mut Swarm<NodeBehaviour>,
-    address: &Multiaddr,
-    early: &mut Early,
-) -> Result<(), NetworkError> {
+async fn bind(swarm: &mut NodeSwarm, address: &Multiaddr, early: &mut Early) -> Result<(), NetworkError> {
     let failed = |source| NetworkError::Listen { address: address.to_string(), source: said_once(source) };
     let listener = swarm.listen_on(address.clone()).map_err(|error| match error {
         TransportError::Other(source) => failed(source),
@@ -404,11 +400,7 @@ fn said_once(error: io::Error) -> io::Error {
     code.map_or(error, io::Error::from_raw_os_error)
 }
 
-async fn confirmation(
-    swarm: &mut Swarm<NodeBehaviour>,
-    listener: ListenerId,
-    early: &mut Early,
-) -> io::Result<()> {
+async fn confirmation(swarm: &mut NodeSwarm, listener: ListenerId, early: &mut Early) -> io::Result<()> {
     use futures::StreamExt as _;
     loop {
         match swarm.select_next_some().await {

@@ -27,7 +27,7 @@ use farthing_bounds::{ByteBudget, LineLimiter};
 use farthing_protocol::{Address, wire::NetworkName};
 use futures::StreamExt;
 use libp2p::{
-    Multiaddr, PeerId, Swarm,
+    Multiaddr, PeerId,
     swarm::{ListenError, SwarmEvent},
 };
 use tokio::sync::{mpsc, oneshot, watch};
@@ -38,7 +38,7 @@ use crate::{
     DirectoryMode, NetworkStatus, Reachability, addresses,
     admission::Admission,
     agreement::Agreement,
-    behaviour::{NodeBehaviour, NodeBehaviourEvent},
+    behaviour::{NodeBehaviourEvent, NodeSwarm},
     bootstrap::Bootstrap,
     call::KeptStreams,
     command::Command,
@@ -71,7 +71,7 @@ const BLOCKS_TOLD_PER_MINUTE_MAX: u32 = 10;
 
 /// The parts that the task is made of.
 pub(crate) struct Parts {
-    pub(crate) swarm: Swarm<NodeBehaviour>,
+    pub(crate) swarm: NodeSwarm,
     pub(crate) directory: DirectoryDriver,
     pub(crate) commands: mpsc::Receiver<Command>,
     pub(crate) reports: mpsc::Receiver<(Address, Strike)>,

@@ -44,10 +44,13 @@ impl Hosts {
     #[must_use]
     pub fn allow(&self, host: &str) -> bool {
         let Ok(authority) = host.parse::<Authority>() else { return false };
-        // Rebuilding what was understood from what was given leaves no room for user names and the like.
-        let name = authority.host();
-        let port = authority.port().map_or_else(String::new, |port| format!(":{}", port.as_str()));
-        if format!("{name}{port}") != host {
+        // Name and port are the whole text, which leaves no room for user names and the like.
+        let (name, port) = (authority.host(), authority.port());
+        let is_whole = host.strip_prefix(name).is_some_and(|rest| match &port {
+            Some(port) => rest.strip_prefix(':') == Some(port.as_str()),
+            None => rest.is_empty(),
+        });
+        if !is_whole {
             return false;
         }
         let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);

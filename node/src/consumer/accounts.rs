@@ -70,8 +70,8 @@ impl Drop for Hold {
 /// Everything one attempt promised, until it ends.
 #[derive(Clone, Debug)]
 pub struct Attempt {
-    /// The call that is sent, and what the ledger keeps of it.
-    pub promise: Promise,
+    /// The call that is sent, and what the ledger keeps of it, which shares it.
+    pub promise: Arc<Promise>,
     /// Of the request; empty where nothing is sent any more.
     pub body: Bytes,
     pub expected: ExpectedAnswer,
@@ -102,10 +102,10 @@ impl Attempt {
             price: promise.request.price,
             charge_policy: promise.charge_policy,
         };
-        Self { promise, body: Bytes::new(), expected, reservation, funding: Duration::ZERO }
+        Self { promise: promise.into(), body: Bytes::new(), expected, reservation, funding: Duration::ZERO }
     }
 
-    pub const fn call_id(&self) -> CallId {
+    pub fn call_id(&self) -> CallId {
         self.promise.request.call_id
     }
 }

@@ -78,7 +78,7 @@ impl Consumer {
                 self.begin_charge(&service).await?;
             }
             killpoint::reached("consumer.after_reserve");
-            let mut recording = Recording::begin(&self.0.ledger, prepared.promise().clone()).await?;
+            let mut recording = Recording::begin(&self.0.ledger, Arc::clone(prepared.promise())).await?;
             let attempt = prepared.promised();
             killpoint::reached("consumer.after_promise");
             let sent = Instant::now();

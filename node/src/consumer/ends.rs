@@ -3,7 +3,7 @@
 //! In order: the answer is verified, what was reserved is settled, the ledger is closed, the caller is served. What
 //! contradicts its receipt stops the channel.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use farthing_ledger::{Acknowledgement, LedgerError, PayerChannelFacts, Uncharged};
@@ -138,7 +138,7 @@ impl Consumer {
         if timeout(BOOKED_WITHIN, booked).await.is_err() {
             return Err(error);
         }
-        self.0.ledger.promise(attempt.promise.clone()).await?.await.map(drop)
+        self.0.ledger.promise(Arc::clone(&attempt.promise)).await?.await.map(drop)
     }
 
     /// Verifies the answer, closes the ledger, and serves the caller.

@@ -58,6 +58,7 @@ impl Prepared {
         headroom: Option<Headroom>,
     ) -> Self {
         let reservation = headroom.as_ref().map(|headroom| headroom.reservation);
+        let promise = Arc::new(promise);
         Self { attempt: Attempt { promise, body, expected, reservation, funding }, hold, headroom }
     }
 
@@ -66,7 +67,7 @@ impl Prepared {
         self.headroom.is_some()
     }
 
-    pub const fn promise(&self) -> &Promise {
+    pub const fn promise(&self) -> &Arc<Promise> {
         &self.attempt.promise
     }
 

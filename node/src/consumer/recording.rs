@@ -1,5 +1,7 @@
 //! Promises on their way into the ledger while their calls travel.
 
+use std::sync::Arc;
+
 use farthing_ledger::{Ledger, LedgerError, Promise};
 use futures::{FutureExt, TryFutureExt, future::BoxFuture};
 
@@ -14,7 +16,7 @@ impl Recording {
     ///
     /// # Errors
     /// When the ledger takes none any more.
-    pub async fn begin(ledger: &Ledger, promise: Promise) -> Result<Self, LedgerError> {
+    pub async fn begin(ledger: &Ledger, promise: Arc<Promise>) -> Result<Self, LedgerError> {
         Ok(Self { pending: ledger.promise(promise).await?.map_ok(drop).boxed(), ended: None })
     }
 

@@ -187,6 +187,7 @@ impl Payer {
             charge_policy: ChargePolicy::Success,
         };
         self.unstored.push_back(promise.clone());
+        let promise = Arc::new(promise);
         Some(Attempt { promise, body: Bytes::new(), expected, reservation, funding: Duration::ZERO })
     }
 

@@ -172,6 +172,24 @@ pub mod gas {
     }
 }
 
+pub mod group {
+    //! Of `farthing-ledger`. No table of the disk is open longer than for one step.
+
+    use crate::WriteTransaction;
+
+    pub(crate) struct Group<'t>(&'t WriteTransaction);
+
+    impl<'t> Group<'t> {
+        pub(crate) const fn of(transaction: &'t WriteTransaction) -> Self {
+            Self(transaction)
+        }
+
+        pub(crate) const fn transaction(&mut self) -> &WriteTransaction {
+            self.0
+        }
+    }
+}
+
 pub mod rows {
     //! Of `farthing-ledger`.
 

@@ -1,5 +1,7 @@
 //! The agents' tools at port 3000: `/mcp`, for callers with a consumer secret.
 
+use std::sync::Arc;
+
 use axum::{
     Router,
     extract::Request,
@@ -18,7 +20,7 @@ pub(super) fn routes(gateway: Gateway, commands: Router) -> Router {
     let tools = farthing_mcp::over_http(Local::new(commands));
     Router::new()
         .route_service(ADDRESS, tools)
-        .route_layer(middleware::from_fn_with_state(gateway, introduce))
+        .route_layer(middleware::from_fn_with_state(Arc::new(gateway), introduce))
 }
 
 /// Tells the tools the name and the age of the secret; the secret itself goes no further.

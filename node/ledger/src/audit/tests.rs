@@ -13,6 +13,7 @@ use super::*;
 use crate::{
     Acknowledgement, Call, Cause, DayLimits, PayeeChannelFacts, PayerChannelFacts, Promise, Served,
     Settlement, SettlementRow, Timing,
+    group::Group,
     rows::{
         figures::EndedCall,
         payee::{self, StoredCall, StoredState},
@@ -322,7 +323,7 @@ async fn the_highest_limits_of_a_day_are_noted_and_a_late_charge_beside_them() {
     let on = |secret: &'static str| ledger.read(|tx| crate::allowed::on(tx, 1, secret)).unwrap().unwrap();
     let note = |micros: u64| {
         let limits = DayLimits { node: Usdc::from_micros(micros + 1), secret: Usdc::from_micros(micros) };
-        ledger.write(move |tx| crate::allowed::note(tx, 1, "laptop", limits))
+        ledger.write_grouped(move |group| crate::allowed::note(group, 1, "laptop", limits))
     };
     note(9_000).await.unwrap();
     note(5_000).await.unwrap();
@@ -430,7 +431,7 @@ async fn figures_count_every_call_that_is_here_and_no_answer_beyond_those_of_its
     assert_eq!(found(nothing_is_counted).await, ["index"]);
     let counted_twice = |tx: &WriteTransaction, _| {
         let purchase = payer::purchase_in(&tx.open_table(PURCHASES)?, CallId::from_bytes(ID))?.unwrap();
-        crate::figures::count(tx, &EndedCall::bought(&purchase))
+        crate::figures::count(&mut Group::of(tx), &EndedCall::bought(&purchase))
     };
     assert_eq!(found(counted_twice).await, ["index"]);
     let made_of_calls = move |tx: &WriteTransaction, id| {

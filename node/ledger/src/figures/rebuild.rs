@@ -11,6 +11,7 @@ use redb::{ReadableTable, TableHandle, WriteTransaction};
 use super::{DAY_SECS, DAYS_KEPT, HOURS_OF_A_DAY, Key, by_day, count, first_key, move_old, number, split};
 use crate::{
     error::Result,
+    group::Group,
     rows::{
         Side,
         figures::EndedCall,
@@ -92,7 +93,7 @@ fn make_days(tx: &WriteTransaction, days: &BTreeSet<u32>) -> Result<()> {
     for day in days {
         forget(tx, *day)?;
         for ended in ends_of(tx, *day)? {
-            count(tx, &ended)?;
+            count(&mut Group::of(tx), &ended)?;
         }
     }
     let mut hours = tx.open_table(SERVICE_HOURS)?;

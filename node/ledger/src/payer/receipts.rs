@@ -1,49 +1,53 @@
 //! Receipts: how the owner's word ends a promise, and what is counted for it.
 
 use farthing_protocol::{Address, CallId, ChannelId, Hash, Outcome, Receipt, Usdc, Verified};
-use redb::{ReadableTable, WriteTransaction};
+use redb::ReadableTable;
 
 use super::{
-    Acknowledgement, StoredEnd, StoredPromise, StoredPurchase, channel_in, close, day_of, purchase_in,
-    time_key,
+    Acknowledgement, StoredEnd, StoredPromise, StoredPurchase, channel_in, day_of, keep_purchase,
+    purchase_in, time_key,
 };
 use crate::{
     adjustment::{self, Adjustment},
     allowed,
     error::{LedgerError, Result},
-    figures, history,
+    figures,
+    group::Group,
+    history,
     rows::{Side, figures::EndedCall},
-    tables::{self, DAY_TOTALS, PAYER_CHANNELS, PROMISES, PURCHASES, UNCHARGED_PURCHASES_BY_TIME},
+    tables::{self, PAYER_CHANNELS, PROMISES, UNCHARGED_PURCHASES_BY_TIME},
 };
 
 pub(super) fn acknowledge(
-    tx: &WriteTransaction,
+    group: &mut Group<'_>,
     call_id: CallId,
     acknowledgement: &Acknowledgement,
 ) -> Result<()> {
     let end = StoredEnd::from(acknowledgement);
-    let promise = tables::get::<_, StoredPromise>(&tx.open_table(PROMISES)?, "promises", call_id.as_bytes())?;
+    let promise = tables::get::<_, StoredPromise>(group.promises()?, "promises", call_id.as_bytes())?;
     let receipt = &acknowledgement.receipt;
     let Some(promise) = promise else {
-        let known = purchase_in(&tx.open_table(PURCHASES)?, call_id)?;
+        let known = purchase_in(group.purchases()?, call_id)?;
         return match known.ok_or(LedgerError::NotPromised(call_id))? {
-            known if known.is_in_doubt() => acknowledge_late(tx, call_id, known, acknowledgement, end),
+            known if known.is_in_doubt() => acknowledge_late(group, call_id, known, acknowledgement, end),
             known if known.end.receipt(call_id) == end.receipt(call_id) => Ok(()),
             _ => Err(LedgerError::NotPromised(call_id)),
         };
     };
     check_receipt(call_id, &RecordedRequest::from(&promise), receipt)?;
-    charge(tx, call_id, promise.channel(), promise.time_secs, &promise.secret, receipt)?;
-    close(tx, call_id, acknowledgement.time_secs, end)
+    charge(group, call_id, promise.channel(), promise.time_secs, &promise.secret, receipt)?;
+    group.promises()?.remove(call_id.as_bytes())?;
+    keep_purchase(group, call_id, promise, acknowledgement.time_secs, end)
 }
 
 pub(super) fn acknowledge_found(
-    tx: &WriteTransaction,
+    group: &mut Group<'_>,
     call_id: CallId,
     acknowledgement: &Acknowledgement,
 ) -> Result<Vec<(u32, Usdc)>> {
     let Receipt { channel, charged, .. } = *acknowledgement.receipt;
     // Checked before anything is written: a receipt that does not fit leaves the books as they are.
+    let tx = group.transaction();
     let promise = tables::get::<_, StoredPromise>(&tx.open_table(PROMISES)?, "promises", call_id.as_bytes())?;
     let promise = promise.ok_or(LedgerError::NotPromised(call_id))?;
     check_receipt(call_id, &RecordedRequest::from(&promise), &acknowledgement.receipt)?;
@@ -59,13 +63,13 @@ pub(super) fn acknowledge_found(
             tx.open_table(PAYER_CHANNELS)?.insert(channel.as_bytes(), tables::encode(&row).as_slice())?;
         }
     }
-    acknowledge(tx, call_id, acknowledgement)?;
+    acknowledge(group, call_id, acknowledgement)?;
     Ok(taken)
 }
 
 /// Turns a call that was released in doubt into one that was charged.
 fn acknowledge_late(
-    tx: &WriteTransaction,
+    group: &mut Group<'_>,
     call_id: CallId,
     mut purchase: StoredPurchase,
     acknowledgement: &Acknowledgement,
@@ -73,19 +77,20 @@ fn acknowledge_late(
 ) -> Result<()> {
     let receipt = &acknowledgement.receipt;
     check_receipt(call_id, &RecordedRequest::from(&purchase), receipt)?;
-    charge(tx, call_id, purchase.channel, purchase.promised_secs, &purchase.secret, receipt)?;
+    charge(group, call_id, purchase.channel, purchase.promised_secs, &purchase.secret, receipt)?;
+    let tx = group.transaction();
     allowed::note_late(tx, day_of(purchase.promised_secs), &purchase.secret, receipt.charged)?;
     tx.open_table(UNCHARGED_PURCHASES_BY_TIME)?.remove(&time_key(purchase.promised_secs, call_id))?;
     figures::uncount(tx, &EndedCall::bought(&purchase))?;
     (purchase.end, purchase.closed_secs) = (end, acknowledgement.time_secs);
-    figures::count(tx, &EndedCall::bought(&purchase))?;
-    tx.open_table(PURCHASES)?.insert(call_id.as_bytes(), tables::encode(&purchase).as_slice())?;
+    figures::count(group, &EndedCall::bought(&purchase))?;
+    group.purchases()?.insert(call_id.as_bytes(), tables::encode(&purchase).as_slice())?;
     Ok(())
 }
 
 /// Counts a receipt's charge for its channel and for the day of its promise.
 fn charge(
-    tx: &WriteTransaction,
+    group: &mut Group<'_>,
     call_id: CallId,
     channel: Option<ChannelId>,
     promised_secs: u64,
@@ -93,8 +98,8 @@ fn charge(
     receipt: &Verified<Receipt>,
 ) -> Result<()> {
     if let Some(id) = channel {
-        let mut table = tx.open_table(PAYER_CHANNELS)?;
-        let mut row = channel_in(&table, id)?.ok_or(LedgerError::UnknownChannel(id))?;
+        let table = group.payer_channels()?;
+        let mut row = channel_in(table, id)?.ok_or(LedgerError::UnknownChannel(id))?;
         let total = row.acknowledged.checked_add(receipt.charged);
         let rule = "charges stay within what was signed";
         row.acknowledged = total
@@ -104,12 +109,12 @@ fn charge(
         table.insert(id.as_bytes(), tables::encode(&row).as_slice())?;
     }
     if !receipt.charged.is_zero() {
-        let mut totals = tx.open_table(DAY_TOTALS)?;
+        let totals = group.day_totals()?;
         let key = (day_of(promised_secs), secret);
         let total = totals.get(key)?.map_or(0, |total| total.value());
         totals.insert(key, total.saturating_add(receipt.charged.micros()))?;
     }
-    history::count_bought(tx, promised_secs, receipt)
+    history::count_bought(group, promised_secs, receipt)
 }
 
 /// The facts that a receipt has to agree with.

@@ -9,11 +9,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-use redb::WriteTransaction;
-
 use super::{Pending, Queue, Store, begin_durable};
 use crate::{
     error::{LedgerError, Result},
+    group::Group,
     rows::payer,
     tables,
 };
@@ -68,7 +67,7 @@ impl Queue {
             return Err(LedgerError::Ending);
         }
         if note.is_there.load(SeqCst) {
-            self.enqueue(tables::forget_closed).await?.await?;
+            self.enqueue(|group| tables::forget_closed(group.transaction())).await?.await?;
             note.is_there.store(false, SeqCst);
         }
         Ok(())
@@ -78,7 +77,7 @@ impl Queue {
     pub(crate) async fn promise<T, F>(&self, record: F) -> Result<Pending<T>>
     where
         T: Send + 'static,
-        F: FnOnce(&WriteTransaction) -> Result<T> + Send + 'static,
+        F: FnOnce(&mut Group<'_>) -> Result<T> + Send + 'static,
     {
         if self.takes_no_promise() {
             return Err(LedgerError::Ending);
@@ -102,7 +101,7 @@ impl Queue {
         if note.takes_no_promise.swap(true, SeqCst) {
             return Ok(());
         }
-        self.enqueue(tables::note_closed).await?.await
+        self.enqueue(|group| tables::note_closed(group.transaction())).await?.await
     }
 
     pub(crate) fn takes_no_promise(&self) -> bool {

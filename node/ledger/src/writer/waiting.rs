@@ -9,11 +9,13 @@ use std::{
 };
 
 use parking_lot::{Condvar, Mutex};
-use redb::WriteTransaction;
 use tokio::sync::{Semaphore, oneshot};
 
 use super::{GROUP_OPERATIONS_MAX, Job, QUEUE_OPERATIONS_MAX, Queue};
-use crate::error::{Closed, LedgerError, Result};
+use crate::{
+    error::{Closed, LedgerError, Result},
+    group::Group,
+};
 
 /// The time for which an operation waits for a commit that another one begins. A crash may lose it meanwhile.
 const RIDE_MAX: Duration = Duration::from_millis(20);
@@ -81,7 +83,7 @@ impl Lists {
 struct Mark(oneshot::Sender<()>);
 
 impl Job for Mark {
-    fn apply(&mut self, _: &WriteTransaction) -> Result<bool> {
+    fn apply(&mut self, _: &mut Group<'_>) -> Result<bool> {
         Ok(false)
     }
 
@@ -201,7 +203,7 @@ mod tests {
     struct Nothing;
 
     impl Job for Nothing {
-        fn apply(&mut self, _: &WriteTransaction) -> Result<bool> {
+        fn apply(&mut self, _: &mut Group<'_>) -> Result<bool> {
             Ok(false)
         }
 

@@ -55,9 +55,13 @@ impl Upstream {
     ) -> BTreeMap<String, String> {
         let headers = response.headers();
         let told = |name: &HeaderName| {
+            let is_told =
+                is_passed_back(name.as_str()) || self.options.response_headers.contains(name.as_str());
+            if !is_told || answer_header_is_forbidden(name.as_str()) {
+                return None;
+            }
             let value = text_of(headers, name)?;
             let value = match name.as_str() {
-                name if answer_header_is_forbidden(name) => return None,
                 // The body says its own length, unless it stays away.
                 "content-length" if !request.is_for_a_head() => return None,
                 "content-encoding" if value.eq_ignore_ascii_case("identity") => return None,
@@ -65,8 +69,7 @@ impl Upstream {
                 "location" if !matches!(response.status().as_u16(), 201 | 202) => return None,
                 "location" | "content-location" => self.address_told(response.url(), &value)?,
                 "link" => self.links_told(response.url(), &value)?,
-                name if is_passed_back(name) || self.options.response_headers.contains(name) => value,
-                _ => return None,
+                _ => value,
             };
             let is_short = value.len() <= limits::PARAM_VALUE_BYTES_MAX;
             (is_short && !self.gives_away(&value)).then(|| (name.as_str().to_owned(), value))

@@ -83,16 +83,15 @@ impl Upstream {
     #[must_use]
     pub fn secret_in(&self, request: &Request, body: &[u8]) -> Option<String> {
         let Request::Http(request) = request else { return None };
+        if self.secret_query.is_empty() {
+            return None;
+        }
         // Some servers read a form and the query as one.
         let body = request.body.bytes(body);
         let kind = request.headers.iter().find(|(name, _)| name == "content-type");
         let kind = kind.map_or("", |(_, value)| value.as_str());
         let form = if kind.starts_with(FORM) { body } else { &[] };
-        let parts = if self.secret_query.is_empty() {
-            Vec::new()
-        } else {
-            multipart::parts(kind, body).unwrap_or_default()
-        };
+        let parts = multipart::parts(kind, body).unwrap_or_default();
         let names = form_urlencoded::parse(request.query.as_bytes()).chain(form_urlencoded::parse(form));
         let names = names.map(|(name, _)| name.into_owned());
         names.chain(parts.iter().map(|part| part.name.to_owned())).find(|name| {

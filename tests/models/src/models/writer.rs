@@ -6,8 +6,9 @@ use futures::future::join_all;
 
 use super::{any, begin, end, give_up};
 use crate::{
-    Database, WriteTransaction,
+    Database,
     error::{LedgerError, Result},
+    group::Group,
     ledger::writer::{GROUP_OPERATIONS_MAX, QUEUE_OPERATIONS_MAX, Queue, Store},
 };
 
@@ -16,9 +17,9 @@ pub(super) fn start(database: &Database) -> Queue {
     Queue::start(Arc::new(store)).expect("a thread can be started")
 }
 
-pub(super) fn insert(number: u64) -> impl FnOnce(&WriteTransaction) -> Result<()> + Send + 'static {
-    move |tx| {
-        tx.insert(number);
+pub(super) fn insert(number: u64) -> impl FnOnce(&mut Group<'_>) -> Result<()> + Send + 'static {
+    move |group| {
+        group.transaction().insert(number);
         Ok(())
     }
 }
@@ -145,7 +146,7 @@ pub fn everybody_hears_of_a_thread_that_panics() {
                     // Unlike `panic!`, without words for every schedule.
                     0 => {
                         let broken =
-                            |_: &WriteTransaction| -> Result<()> { resume_unwind(Box::new("on purpose")) };
+                            |_: &mut Group<'_>| -> Result<()> { resume_unwind(Box::new("on purpose")) };
                         async { queue.enqueue(broken).await?.await }.await.expect_err("it did not happen");
                     }
                     1 => drop(queue.ride(insert(number)).await),
@@ -175,11 +176,11 @@ pub fn whoever_waits_for_room_gets_it_or_hears_that_the_thread_is_gone() {
             begin(async move {
                 let write = |number: u64| {
                     let queue = &queue;
-                    let job = move |tx: &WriteTransaction| -> Result<()> {
+                    let job = move |group: &mut Group<'_>| -> Result<()> {
                         if breaks_at == Some(number) {
                             resume_unwind(Box::new("on purpose"));
                         }
-                        tx.insert(1_000 * task + number);
+                        group.transaction().insert(1_000 * task + number);
                         Ok(())
                     };
                     async move { queue.enqueue(job).await?.await }
