@@ -280,9 +280,11 @@ try_shipped_features() {
     expect "what simulations ask of the network" "$(features_of farthing-network --workspace)" memory
     expect "what a release asks of it besides" "$(features_of farthing-network --workspace --exclude farthing-peers)" ""
     expect "what cargo install asks of it besides" "$(features_of farthing-network --package farthing)" ""
-    expect "what a release asks of the chain besides" "$(features_of farthing-chain --workspace --exclude farthing-peers)" ""
-    expect "what cargo install asks of the chain besides" "$(features_of farthing-chain --package farthing)" ""
-    say "the shipped program cannot connect nodes within one process, nor be played a chain"
+    for package in farthing-chain farthing-owner farthing-shared; do
+        expect "what a release asks of $package besides" "$(features_of "$package" --workspace --exclude farthing-peers)" ""
+        expect "what cargo install asks of $package besides" "$(features_of "$package" --package farthing)" ""
+    done
+    say "the shipped program cannot connect nodes within one process, nor be played a chain or a service"
 }
 
 # A clean Debian in the cache; `kept` is its archive.
