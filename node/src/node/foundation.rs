@@ -22,6 +22,7 @@ use farthing_owner::{
     node_record,
     registry::Registry,
     running::Calls,
+    sponsor::Sponsor,
     terms::Terms,
     told::{BooksLimiter, GivenAgain},
     upstream::{OwnPorts, UpstreamOptions},
@@ -56,7 +57,7 @@ use super::{
     refused,
     settings::{
         accept, catalog_options, deposits, flagging, load_limits, policy, purchases, rest_limits,
-        spending_limits, terms, upstream_options,
+        spending_limits, sponsor_rules, terms, upstream_options,
     },
 };
 
@@ -202,6 +203,12 @@ impl Foundation {
             ends: self.ends.clone(),
             refused: self.refused.clone(),
             door: Door::restore(self.ledger.clone())?,
+            sponsor: Sponsor::restore(
+                sponsor_rules(&self.config),
+                &self.ledger,
+                self.signer.address(),
+                clock::now_secs(),
+            )?,
         })
     }
 
