@@ -155,6 +155,8 @@ impl Foundation {
     pub(super) fn funding(&self) -> FundingParts {
         FundingParts {
             wallet: self.signer.address(),
+            signer: self.signer.clone(),
+            network: Some(self.network.clone()),
             chain: self.chain.clone(),
             ledger: self.ledger.clone(),
             channels: self.channels.clone(),

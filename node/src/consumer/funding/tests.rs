@@ -2,14 +2,15 @@
 
 use std::pin::pin;
 
-use farthing_chain::{Chain, ChainSpec, ChainStatus, ClaimRow, MemoryJournal};
+use farthing_chain::{Chain, ChainError, ChainSpec, ChainStatus, ClaimRow, MemoryJournal};
 use farthing_ledger::{Namespace, PayerChannelRow};
 use farthing_protocol::{SecretKey, Signature, listing::SCHEME_CHANNEL};
 use farthing_testnet::{LocalChain, anvil::Anvil};
+use farthing_wallet::Wallet;
 use redb::backends::InMemoryBackend;
 use tokio::runtime::Handle;
 
-use super::*;
+use super::{wallet::is_unsigned, *};
 use crate::consumer::{
     channels::tests::{row, terms, usdc},
     rest::PlacedDeposit,
@@ -38,8 +39,12 @@ async fn restored(chain: ChainHandle, ledger: Ledger) -> Funding {
 
 /// The funding of a wallet that puts so much into channels with an owner.
 async fn limited(chain: ChainHandle, ledger: Ledger, per_owner: Usdc) -> Funding {
+    let mut keys = (1..=u8::MAX).map(|seed| SecretKey::from_bytes(&[seed; 32]).unwrap());
+    let key = keys.find(|key| key.address() == chain.wallet()).unwrap();
     Funding::restore(FundingParts {
         wallet: chain.wallet(),
+        signer: Wallet::from_key(key).signer(chain.domain()),
+        network: None,
         escrows: Escrows::new(chain.spec().escrow(), &BTreeSet::new()),
         chain,
         ledger,
