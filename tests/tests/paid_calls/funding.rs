@@ -336,8 +336,14 @@ async fn owners_that_close_each_channel_at_once_are_named_and_keep_no_other_from
 #[tokio::test]
 async fn a_deposit_by_hand_without_eth_signs_nothing_and_takes_no_place_among_the_money_at_rest() -> Result<()>
 {
-    let world = World::start().await?;
+    let owner_settings = setting("settlement.sponsor", "false");
+    let world = World::with(Setup { owner_settings, ..Setup::default() }).await?;
     let service = world.api.id.to_string();
+    eventually("the owner's record is here, which says that it pays gas for nobody", async || {
+        let shown = farthing(&world.consumer, &["catalog", "show", &service, "--json"]).await?;
+        Ok(shown.ends_with(0)?.json()?["state"] == "online")
+    })
+    .await?;
     let has_eth = async |wei: &str, told: &str| -> Result<()> {
         world.set_eth(world.consumer_wallet, wei).await?;
         eventually("the node knows it", async || {

@@ -18,6 +18,7 @@ use farthing_os::{clock, killpoint};
 use farthing_protocol::{
     Address, CallMessage, CallReply, ChannelConfig, ChannelId, CloseRequest, Hash, RefusalCode,
     SignedDeposit, Usdc,
+    record::FLAG_SPONSORS,
     sponsor::{NotSponsored, SponsorAsked, SponsorReply},
     wire,
 };
@@ -212,9 +213,13 @@ impl Funding {
         self.refused_lately(owner, ErrandKind::Deposit)
     }
 
+    /// A node of before says nothing in its record, and would take the question for a malformed one.
     fn refused_lately(&self, owner: Address, kind: ErrandKind) -> Option<String> {
-        if self.0.network.is_none() {
+        let Some(network) = &self.0.network else {
             return Some("this node is on no network".to_owned());
+        };
+        if network.flags_of(owner).is_some_and(|flags| flags & FLAG_SPONSORS == 0) {
+            return Some("its node does not offer that".to_owned());
         }
         self.not_now(owner, kind).filter(|not_now| not_now.pending.is_none()).map(|not_now| not_now.why)
     }
