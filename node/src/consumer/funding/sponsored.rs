@@ -224,9 +224,11 @@ impl Funding {
         self.not_now(owner, kind).filter(|not_now| not_now.pending.is_none()).map(|not_now| not_now.why)
     }
 
-    /// Tells whether an owner has said lately that it does not pay the gas of a deposit, so that this wallet needs ETH.
+    /// Tells whether an owner that this node pays or wanted to pay does not pay the gas of a deposit, so that this wallet needs ETH.
     pub fn needs_eth(&self) -> bool {
-        self.0.network.is_none() || self.0.said_lately.has_refused(ErrandKind::Deposit)
+        let paid = self.0.channels.all().into_iter().filter(PayerChannel::holds_deposit);
+        let refuses = |channel: PayerChannel| self.not_sponsored(channel.config.payee).is_some();
+        self.0.said_lately.has_refused(ErrandKind::Deposit) || paid.into_iter().any(refuses)
     }
 
     fn not_now(&self, owner: Address, kind: ErrandKind) -> Option<NotNow> {
