@@ -226,9 +226,9 @@ impl Funding {
 
     /// Tells whether an owner that this node pays or wanted to pay does not pay the gas of a deposit, so that this wallet needs ETH.
     pub fn needs_eth(&self) -> bool {
-        let paid = self.0.channels.all().into_iter().filter(PayerChannel::holds_deposit);
+        let mut paid = self.0.channels.all().into_iter().filter(PayerChannel::holds_deposit);
         let refuses = |channel: PayerChannel| self.not_sponsored(channel.config.payee).is_some();
-        self.0.said_lately.has_refused(ErrandKind::Deposit) || paid.into_iter().any(refuses)
+        self.0.said_lately.has_refused(ErrandKind::Deposit) || paid.any(refuses)
     }
 
     fn not_now(&self, owner: Address, kind: ErrandKind) -> Option<NotNow> {

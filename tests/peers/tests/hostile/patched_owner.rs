@@ -34,6 +34,7 @@ mod asked;
 mod claimed;
 mod compared;
 mod doubled;
+mod errands;
 mod frames;
 mod healed;
 mod hostile_books;
