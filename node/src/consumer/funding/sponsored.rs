@@ -441,3 +441,6 @@ fn pending(signed: &SignedDeposit, why: String) -> BuyError {
     let (owner, amount) = (deposit.config.payee, deposit.amount);
     BuyError::DepositPending(PendingDeposit { owner, amount, left_secs, why })
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,7 +17,7 @@ use crate::consumer::{
 };
 
 /// A funded wallet's handle of the chain, which pays so much for gas.
-async fn wallet(chain: &LocalChain, seed: u8, gas_price_cap_wei: u128) -> ChainHandle {
+pub(super) async fn wallet(chain: &LocalChain, seed: u8, gas_price_cap_wei: u128) -> ChainHandle {
     let key = SecretKey::from_bytes(&[seed; 32]).unwrap();
     chain.fund(key.address(), usdc(1_000_000)).await.unwrap();
     let spec = farthing_chain::local(chain.rpc_url(), Anvil::CHAIN_ID, chain.token);
@@ -29,11 +29,11 @@ async fn wallet(chain: &LocalChain, seed: u8, gas_price_cap_wei: u128) -> ChainH
 }
 
 /// The funding of a wallet without books.
-async fn funding(chain: ChainHandle) -> Funding {
+pub(super) async fn funding(chain: ChainHandle) -> Funding {
     restored(chain, Ledger::with_backend(InMemoryBackend::new()).unwrap()).await
 }
 
-async fn restored(chain: ChainHandle, ledger: Ledger) -> Funding {
+pub(super) async fn restored(chain: ChainHandle, ledger: Ledger) -> Funding {
     limited(chain, ledger, usdc(1_000_000)).await
 }
 
@@ -81,7 +81,7 @@ fn nothing(config: ChannelConfig) -> ClaimRow {
     ClaimRow { config, cumulative, amount: cumulative, signature }
 }
 
-fn accept(chain: &ChainHandle, pay_to: Address) -> Accept {
+pub(super) fn accept(chain: &ChainHandle, pay_to: Address) -> Accept {
     Accept {
         scheme: SCHEME_CHANNEL.to_owned(),
         chain_id: chain.spec().chain_id,
