@@ -217,7 +217,7 @@ impl Intent {
         }
     }
 
-    /// Strangers ask for it: it leaves room for this wallet's own transactions.
+    /// Tells whether strangers ask for it, so that it leaves room for this wallet's own transactions.
     pub(crate) const fn is_for_others(&self) -> bool {
         matches!(self, Self::TakePayment { .. } | Self::SponsorDeposit { .. } | Self::SponsorRequest { .. })
     }

@@ -157,6 +157,10 @@ impl Funding {
                 None => self.unfunded(owner, amount).map_err(NotMade::Before)?,
             }));
         }
+        // It may have been brought after all.
+        if earlier.is_some() && chain.is_deposit_taken(config, decided).await.unwrap_or_default() {
+            return Ok(true);
+        }
         let signed = match earlier {
             Some(signed) => signed,
             None => self.sign(config, decided, amount).await.map_err(NotMade::Before)?,
@@ -213,7 +217,7 @@ impl Funding {
         self.refused_lately(owner, ErrandKind::Deposit)
     }
 
-    /// A node of before says nothing in its record, and would take the question for a malformed one.
+    /// The same of any errand. A node of before says nothing in its record, and would take the question for a malformed one.
     fn refused_lately(&self, owner: Address, kind: ErrandKind) -> Option<String> {
         let Some(network) = &self.0.network else {
             return Some("this node is on no network".to_owned());
