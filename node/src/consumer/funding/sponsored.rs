@@ -150,16 +150,16 @@ impl Funding {
             };
             return made.map(|report| report.tx_hash.is_some()).map_err(NotMade::Chain);
         }
+        // It may have been brought after all.
+        if earlier.is_some() && chain.is_deposit_taken(config, decided).await.unwrap_or_default() {
+            return Ok(true);
+        }
         let owner = config.payee;
         if let Some(not_now) = self.not_now(owner, ErrandKind::Deposit) {
             return Err(NotMade::Before(match not_now.pending {
                 Some(signed) => pending(&signed, not_now.why),
                 None => self.unfunded(owner, amount).map_err(NotMade::Before)?,
             }));
-        }
-        // It may have been brought after all.
-        if earlier.is_some() && chain.is_deposit_taken(config, decided).await.unwrap_or_default() {
-            return Ok(true);
         }
         let signed = match earlier {
             Some(signed) => signed,
