@@ -64,7 +64,7 @@ pub enum ErrandOrigin {
     Wallet(Address),
 }
 
-/// What this node has paid for others lately, within its rules.
+/// The gas that this node has paid for others lately, within its rules.
 #[derive(Debug)]
 pub struct Sponsor {
     rules: SponsorRules,

@@ -60,7 +60,7 @@ enum ErrandKind {
     Withdraw,
 }
 
-/// What owners said lately instead of bringing what they were asked to.
+/// The refusals that owners gave lately, and the deposits that they have and did not bring.
 #[derive(Debug, Default)]
 pub(super) struct SaidLately(Mutex<HashMap<(Address, ErrandKind), NotNow>>);
 
@@ -228,7 +228,7 @@ impl Funding {
         self.not_now(owner, kind).filter(|not_now| not_now.pending.is_none()).map(|not_now| not_now.why)
     }
 
-    /// Tells whether an owner that this node pays or wanted to pay does not pay the gas of a deposit, so that this wallet needs ETH.
+    /// Tells whether an owner that this node pays, or wanted to pay, does not pay the gas of a deposit: this wallet needs ETH.
     pub fn needs_eth(&self) -> bool {
         let mut paid = self.0.channels.all().into_iter().filter(PayerChannel::holds_deposit);
         let refuses = |channel: PayerChannel| self.not_sponsored(channel.config.payee).is_some();

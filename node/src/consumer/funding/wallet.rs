@@ -1,4 +1,4 @@
-//! What the wallet has for a deposit: USDC of its own, and ETH for gas, unless the owner pays that.
+//! The means for a deposit: the wallet's USDC, and its ETH for gas, unless the owner pays that.
 
 use farthing_chain::{Balances, ChainError, ChainKind};
 use farthing_ledger::LedgerError;

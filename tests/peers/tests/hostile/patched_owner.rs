@@ -89,7 +89,7 @@ struct State {
     /// How often it was asked for its books, and whether whoever asks is left waiting.
     times_asked: usize,
     is_slow: bool,
-    /// What it was asked to bring to the chain, and what it says of it; `None` leaves it without an answer.
+    /// The errands that it was asked for, and its word on them; `None` leaves them without an answer.
     errands: Vec<SponsorAsked>,
     errand_reply: Option<SponsorReply>,
     /// What its refusals bring, and how often the details were asked for.

@@ -34,7 +34,7 @@ async fn deposit(world: &World) -> Result<Ran> {
     farthing(&world.consumer, &["channel", "open", &service, "--deposit", &MORE.to_string()]).await
 }
 
-/// What counts as money at rest: the first deposit, and the one that may still be made, once.
+/// Checks the money at rest: the first deposit, and the one that may still be made, once.
 async fn expect_both_at_rest(world: &World) -> Result<()> {
     let at_rest = world.consumer.control().ask(endpoint::Spending).await?.at_rest;
     assert_eq!(Some(at_rest.now.0), FIRST.checked_add(MORE));

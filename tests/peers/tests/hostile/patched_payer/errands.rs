@@ -1,4 +1,4 @@
-//! What payers try with an owner that pays gas for others: deposits that fail, channels of others, and floods.
+//! Errands of payers that an owner pays no gas for: deposits that fail, channels of others, and floods.
 
 use farthing_protocol::{
     CloseRequest, DepositAuthorization, SignedDeposit,
