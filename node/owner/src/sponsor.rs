@@ -275,6 +275,9 @@ impl Owner {
         let id = config.id(&chain.domain());
         let view = chain.channel(&id);
         match asked {
+            SponsorAsked::Deposit(_) if view.is_some_and(|view| view.close_at_secs.is_some()) => {
+                Err(other_channel("a close of the channel is pending, so it would carry no call"))
+            }
             SponsorAsked::Deposit(signed) => {
                 let amount = signed.deposit.amount;
                 let deposited = view.map_or(Usdc::ZERO, |view| view.deposited).saturating_add(amount);
