@@ -115,6 +115,8 @@ struct NodeFacts {
     /// `None` while the chain was never reached.
     usdc: Option<Usdc>,
     wei: Option<u128>,
+    /// As far as is known, owners pay the gas of this node's deposits.
+    is_gas_paid: bool,
     paying: Vec<Paying>,
     silent: Vec<SilentOwner>,
     /// Earned and to be claimed.
@@ -247,7 +249,7 @@ fn of_the_wallet(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
         let action = "send a little ETH to the wallet; calls then continue automatically";
         alerts.push(Alert::new(AlertKind::ClaimUnaffordable, Error, cause, action));
     }
-    let needs_gas = pays || earns;
+    let needs_gas = earns || pays && !facts.is_gas_paid;
     if let Some(wei) = facts.wei.filter(|wei| needs_gas && *wei < levels.eth_below.wei) {
         let (left, level) = (Eth { wei }, levels.eth_below);
         let cause = format!("the wallet has {left} ETH for gas, less than your alert level of {level}");
@@ -293,7 +295,8 @@ fn of_a_channel(channel: &Paying, levels: &Levels) -> Option<Alert> {
         return None;
     }
     let cause = format!("the channel with the owner {owner} has {} USDC left", channel.available);
-    let action = "the next call tops it up; make sure that the wallet has USDC and ETH";
+    let action = "the next call tops it up; make sure that the wallet has USDC, and ETH if the owner does not pay \
+                  the gas";
     Some(Alert::new(AlertKind::ChannelLow, Warning, cause, action).about(&channel.id))
 }
 
@@ -463,6 +466,7 @@ impl Alerts {
             per_day: parts.consumer.rules().limits().per_day,
             usdc: balances.map(|balances| balances.usdc),
             wei: balances.map(|balances| balances.eth_wei),
+            is_gas_paid: !parts.funding.needs_eth(),
             paying: channels
                 .map(|channel| Paying {
                     id: channel.id,

@@ -77,7 +77,7 @@ use compare::{BookComparer, BookComparison};
 use conduct::Conduct;
 pub use error::{
     AwaitedClose, AwaitedDeposit, BadPage, BooksError, BuyError, Cap, LastKnown, MissingFunds, NoAnswer,
-    NoRoom, NotTold, Unseen,
+    NoRoom, NotTold, PendingDeposit, Unseen,
 };
 use funding::Funding;
 use heal::Accusations;

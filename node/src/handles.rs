@@ -134,8 +134,8 @@ impl Handles {
     pub async fn publish(&self) {
         // What was read first must not be told last.
         let _alone = self.publishing.lock().await;
-        let keeps_all = self.catalog.keeps_all();
-        node_record::publish(&self.registry, &self.network, &self.ledger, keeps_all).await;
+        let told = (self.catalog.keeps_all(), self.config.settlement.sponsor);
+        node_record::publish(&self.registry, &self.network, &self.ledger, told).await;
         let overtaken = self.catalog.publish().await;
         if !overtaken.is_empty() {
             self.registry.rise_above(&overtaken).await;

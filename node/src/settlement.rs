@@ -71,6 +71,8 @@ pub enum SettlementError {
         "the owner {owner} signed the close of the channel, but this node could not send it to the chain: {why}"
     )]
     NotBrought { owner: Address, why: Box<ChainError> },
+    #[error("the wallet has too little ETH for gas, and the owner {owner} does not pay it: {why}")]
+    NotSponsored { owner: Address, why: String },
     #[error("the node is shutting down")]
     ShuttingDown,
     #[error(
@@ -98,6 +100,9 @@ impl SettlementError {
                 "Remove the cause (`farthing doctor` checks wallet and chain), then repeat it: the close costs a \
                  little ETH and gives the rest back at once. `--force` closes it on the chain instead, which also \
                  costs ETH and takes the channel's delay, usually a day."
+            }
+            Self::NotSponsored { .. } => {
+                "Send a little ETH to the wallet, or repeat it later: the owner is asked again. Nothing was sent."
             }
             Self::ShuttingDown => "Repeat it when the node runs again.",
             Self::LetGo => {

@@ -11,7 +11,9 @@ use crate::{
     CallId, ChannelConfig, ChannelId, Hash, Outcome, Refusal, ServiceId, Signature, SignedClose, Usdc,
     books::{CallsAsked, CallsPage, Shown},
     channel::Receipt,
-    keccak256, limits, wire,
+    keccak256, limits,
+    sponsor::{SponsorAsked, SponsorReply},
+    wire,
 };
 pub use crate::{
     method::{Method, ParseMethodError},
@@ -175,6 +177,9 @@ pub enum CallMessage {
     /// A question about your records of my calls.
     #[n(7)]
     Calls(#[n(0)] CallsAsked),
+    /// Please bring this to the chain at your cost; I have no ETH.
+    #[n(8)]
+    Sponsor(#[n(0)] SponsorAsked),
 }
 
 impl CallMessage {
@@ -182,7 +187,7 @@ impl CallMessage {
     pub const fn body_bytes(&self) -> u64 {
         match self {
             Self::Call(request) => request.body_bytes,
-            Self::Status(_) | Self::Sync(..) | Self::Close(..) | Self::Calls(_) => 0,
+            Self::Status(_) | Self::Sync(..) | Self::Close(..) | Self::Calls(_) | Self::Sponsor(_) => 0,
         }
     }
 
@@ -194,7 +199,7 @@ impl CallMessage {
     pub fn check_parts(&self) -> Result<(), OutOfBounds> {
         match self {
             Self::Call(request) => request.check_parts(),
-            Self::Status(_) | Self::Sync(..) | Self::Close(..) | Self::Calls(_) => Ok(()),
+            Self::Status(_) | Self::Sync(..) | Self::Close(..) | Self::Calls(_) | Self::Sponsor(_) => Ok(()),
         }
     }
 
@@ -222,6 +227,8 @@ pub enum CallReply {
     Channel(#[n(0)] ChannelSync),
     #[n(7)]
     Calls(#[n(0)] CallsPage),
+    #[n(8)]
+    Sponsor(#[n(0)] SponsorReply),
 }
 
 impl CallReply {
@@ -229,7 +236,7 @@ impl CallReply {
     pub const fn body_bytes(&self) -> u64 {
         match self {
             Self::Response(response) => response.body_bytes,
-            Self::Refused(_) | Self::Status(_) | Self::Channel(_) | Self::Calls(_) => 0,
+            Self::Refused(_) | Self::Status(_) | Self::Channel(_) | Self::Calls(_) | Self::Sponsor(_) => 0,
         }
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! Reading order: [`money`], [`identity`], [`id`] → [`signature`], [`signed`] →
 //! `method`, `outcome`, [`plain`], [`listing`], [`shards`], [`refusal`], [`record`], [`channel`], [`consent`],
-//! [`authorization`], [`books`] → [`call`],
+//! [`authorization`], [`sponsor`], [`books`] → [`call`],
 //! [`call_stream`], [`info`], [`reconciliation`], [`sync`], [`agreement`], [`reach`], [`resolution`] → [`wire`], [`limits`].
 
 pub mod agreement;
@@ -36,6 +36,7 @@ pub mod resolution;
 pub mod shards;
 pub mod signature;
 pub mod signed;
+pub mod sponsor;
 pub mod sync;
 pub mod wire;
 
@@ -53,6 +54,7 @@ pub use record::NodeRecord;
 pub use refusal::{Refusal, RefusalCode};
 pub use signature::{SecretKey, Signature};
 pub use signed::{Packed, Signed, Verified};
+pub use sponsor::{DepositAuthorization, SignedDeposit};
 
 /// A 32-byte Keccak-256 hash.
 pub type Hash = [u8; 32];

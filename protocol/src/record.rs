@@ -17,6 +17,8 @@ pub const FLAG_ACCEPTS_CALLS: u32 = 1 << 3;
 pub const FLAG_KEEPS_ALL: u32 = 1 << 4;
 /// Takes calls on streams that are kept (`call/2`), so that a first call need not wait for the node to say so.
 pub const FLAG_CALL_STREAMS: u32 = 1 << 5;
+/// Pays the gas of payers without ETH, within limits of its own. Without it, nobody asks.
+pub const FLAG_SPONSORS: u32 = 1 << 6;
 
 /// The record that a node publishes in the directory, keyed by its wallet address. Usually 256 bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]

@@ -47,9 +47,10 @@ impl CopyOutcome {
             CallReply::Status(CallStatus::Done { .. }) => Self::Receipt,
             CallReply::Status(CallStatus::Running) => Self::Running,
             CallReply::Refused(refusal) => Self::Refused(refusal.code),
-            CallReply::Status(CallStatus::Unknown) | CallReply::Channel(_) | CallReply::Calls(_) => {
-                Self::Nonsense
-            }
+            CallReply::Status(CallStatus::Unknown)
+            | CallReply::Channel(_)
+            | CallReply::Calls(_)
+            | CallReply::Sponsor(_) => Self::Nonsense,
         }
     }
 }
@@ -171,7 +172,7 @@ impl OwnerAnswer {
             CallReply::Status(CallStatus::Running) => Some(Self::Running),
             CallReply::Status(CallStatus::Unknown) => Some(Self::Unknown),
             CallReply::Refused(refusal) => Some(Self::Refused(refusal.code)),
-            CallReply::Channel(_) | CallReply::Calls(_) => None,
+            CallReply::Channel(_) | CallReply::Calls(_) | CallReply::Sponsor(_) => None,
         }
     }
 

@@ -4,9 +4,12 @@
 use alloy::{
     primitives::{Address as EthAddress, B256, Bytes, U256, address, b256, keccak256},
     sol,
-    sol_types::SolInterface as _,
+    sol_types::{SolCall as _, SolInterface as _},
 };
-use farthing_protocol::{Address, ChannelConfig, Signature, SignedTransfer};
+use farthing_protocol::{
+    Address, ChannelConfig, CloseRequest, DepositAuthorization, Signature, SignedDeposit, SignedTransfer,
+    sponsor::SponsorAsked,
+};
 
 mod artifacts {
     // Generated code documents itself by the contracts' sources.
@@ -170,6 +173,43 @@ pub(crate) fn transfer_call(payment: &SignedTransfer) -> Eip3009::transferWithAu
 pub(crate) fn to_consent(deadline_secs: u64, signature: &Signature) -> Consent {
     let (r, vs) = compact(signature);
     Consent { deadline: deadline_secs.try_into().unwrap_or_default(), r, vs }
+}
+
+/// The transaction that makes a deposit which its payer has signed.
+pub(crate) fn deposit_call(signed: &SignedDeposit) -> PayChannels::depositWithAuthorizationCall {
+    let DepositAuthorization { config, amount, valid_before_secs, salt } = signed.deposit;
+    PayChannels::depositWithAuthorizationCall {
+        channel: to_channel(&config),
+        amount: amount.into(),
+        validAfter: U256::ZERO,
+        validBefore: U256::from(valid_before_secs),
+        authSalt: salt.into(),
+        signature: signed.signature.as_bytes().to_vec().into(),
+    }
+}
+
+/// The transaction that brings a payer's signed request to close.
+pub(crate) fn request_close_call(
+    config: &ChannelConfig,
+    request: &CloseRequest,
+    signature: &Signature,
+) -> PayChannels::requestCloseBySignatureCall {
+    let consent = to_consent(request.deadline_secs, signature);
+    PayChannels::requestCloseBySignatureCall { channel: to_channel(config), consent }
+}
+
+/// The transaction that a payer asks this wallet to pay the gas of.
+pub(crate) fn sponsored_call(asked: &SponsorAsked) -> Bytes {
+    match asked {
+        SponsorAsked::Deposit(signed) => deposit_call(signed).abi_encode(),
+        SponsorAsked::RequestClose(config, request, signature) => {
+            request_close_call(config, request, signature).abi_encode()
+        }
+        SponsorAsked::Withdraw(config) => {
+            PayChannels::withdrawCall { channel: to_channel(config) }.abi_encode()
+        }
+    }
+    .into()
 }
 
 /// The `uint256` of a token as `u128`; more than that is no amount of USDC.

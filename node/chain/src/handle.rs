@@ -25,9 +25,11 @@ use crate::{
 mod deployment;
 mod operations;
 mod payments;
+mod sponsored;
 
 pub use deployment::{ContractFound, DeploymentCost};
 pub use payments::PaymentState;
+pub use sponsored::SponsorTrial;
 
 /// Operations that may wait for the writer. More means that something repeats itself.
 const REQUESTS_MAX: usize = 64;

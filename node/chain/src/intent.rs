@@ -2,7 +2,8 @@
 //! be asked whether it has come true.
 
 use farthing_protocol::{
-    Address, ChannelConfig, ChannelId, CloseConsent, Domain, Hash, Signature, SignedTransfer, Usdc,
+    Address, ChannelConfig, ChannelId, CloseConsent, CloseRequest, Domain, Hash, Signature, SignedDeposit,
+    SignedTransfer, Usdc,
 };
 use minicbor::{Decode, Encode};
 
@@ -117,6 +118,23 @@ pub(crate) enum Intent {
         #[n(0)]
         payment: SignedTransfer,
     },
+    /// Make a deposit that its payer signed and has no gas for.
+    #[n(11)]
+    SponsorDeposit {
+        #[n(0)]
+        signed: SignedDeposit,
+    },
+    /// Bring the request to close that a payer signed and has no gas for.
+    #[n(12)]
+    SponsorRequest {
+        #[n(0)]
+        config: ChannelConfig,
+        #[n(1)]
+        request: CloseRequest,
+        /// The payer's, on the request.
+        #[n(2)]
+        signature: Signature,
+    },
 }
 
 impl Intent {
@@ -133,10 +151,10 @@ impl Intent {
     /// For messages: "the deposit would fail …".
     pub(crate) const fn what(&self) -> &'static str {
         match self {
-            Self::Deposit { .. } => "the deposit",
+            Self::Deposit { .. } | Self::SponsorDeposit { .. } => "the deposit",
             Self::Claim { .. } => "the claim",
             Self::Close { .. } | Self::RelayClose { .. } => "the close",
-            Self::RequestClose { .. } => "the request to close",
+            Self::RequestClose { .. } | Self::SponsorRequest { .. } => "the request to close",
             Self::Withdraw { .. } => "the withdrawal",
             Self::SendUsdc { .. } => "the USDC transfer",
             Self::SendEth { .. } => "the ETH transfer",
@@ -188,7 +206,20 @@ impl Intent {
             Self::TakePayment { payment } => {
                 Mined { peer: Some(payment.authorization.from), ..mined("payment") }
             }
+            // Its money is the payer's.
+            Self::SponsorDeposit { signed } => {
+                let config = &signed.deposit.config;
+                of_channel("sponsored deposit", config, config.payer)
+            }
+            Self::SponsorRequest { config, .. } => {
+                of_channel("sponsored request to close", config, config.payer)
+            }
         }
+    }
+
+    /// Tells whether strangers ask for it, so that it leaves room for this wallet's own transactions.
+    pub(crate) const fn is_for_others(&self) -> bool {
+        matches!(self, Self::TakePayment { .. } | Self::SponsorDeposit { .. } | Self::SponsorRequest { .. })
     }
 
     /// Doing it again changes nothing, because the chain's state shows that it was done.

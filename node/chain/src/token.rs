@@ -102,7 +102,9 @@ pub(crate) fn authorization_nonce(channel: ChannelId, salt: Hash) -> B256 {
 #[cfg(test)]
 mod tests {
     use alloy::sol;
-    use farthing_protocol::TransferAuthorization;
+    use farthing_protocol::{
+        ChannelConfig, DepositAuthorization, Domain, TokenDomain as Told, TransferAuthorization,
+    };
 
     use super::*;
 
@@ -143,8 +145,28 @@ mod tests {
             verifying_contract: to_eth(token),
         };
         let (name, version) = ("USD Coin".to_owned(), "2".to_owned());
-        let told = farthing_protocol::TokenDomain { name, version, chain_id: 84_532, token };
+        let told = Told { name, version, chain_id: 84_532, token };
         assert_eq!(told.separator(), domain.separator().0);
         assert_eq!(own.digest(&told), theirs.eip712_signing_hash(&domain).0);
+    }
+
+    #[test]
+    fn the_protocol_hashes_a_deposit_as_the_writer_signs_it() {
+        let [payer, payee, token, contract] = [1, 2, 3, 4].map(|n| Address::from_bytes([n; 20]));
+        let config = ChannelConfig { payer, payee, token, signer: payer, close_delay_secs: 9, salt: [0; 32] };
+        let (amount, valid_before_secs, salt) = (Usdc::from_micros(2_000), 2_000_000_000, [5; 32]);
+        let channel = config.id(&Domain::new(84_532, contract));
+        let theirs = Authorization { payer, channel, amount, valid_before_secs, salt };
+        let own = DepositAuthorization { config, amount, valid_before_secs, salt };
+        let told = Told { name: "USD Coin".to_owned(), version: "2".to_owned(), chain_id: 84_532, token };
+        let domain = TokenDomain::confirmed(
+            told.name.clone(),
+            told.version.clone(),
+            told.chain_id,
+            token,
+            told.separator().into(),
+        );
+        assert_eq!(own.digest(&told, contract), domain.unwrap().digest(&theirs, contract));
+        assert_eq!(own.nonce(&Domain::new(84_532, contract)), authorization_nonce(channel, salt).0);
     }
 }

@@ -41,7 +41,7 @@ mod under_way;
 pub use plan::AUTHORIZATION_SECS;
 pub use under_way::DepositUnderWay;
 
-pub(crate) use plan::{claim_call, deposit_nonce};
+pub(crate) use plan::{claim_call, dated, deposit_nonce, deposit_salt};
 pub(crate) use sign::{Unsigned, sign};
 
 use plan::Plan;

@@ -293,6 +293,7 @@ impl From<SettlementError> for Failed {
             SettlementError::Refused { .. } => StatusCode::CONFLICT,
             SettlementError::Policy(_) => StatusCode::INTERNAL_SERVER_ERROR,
             SettlementError::NoSuchChannel(_) => StatusCode::NOT_FOUND,
+            SettlementError::NotSponsored { .. } => StatusCode::PAYMENT_REQUIRED,
             SettlementError::NotBrought { ref why, .. }
                 if matches!(**why, ChainError::InsufficientEth { .. }) =>
             {

@@ -225,6 +225,7 @@ fn wallet(node: &Handles) -> Check {
             (true, false) => Trade::Sells,
             (true, true) => Trade::Nothing,
         },
+        is_sponsored: !node.funding.needs_eth(),
         unclaimed: node.balance().unclaimed.0,
     };
     let detail = format!("{} holds {} USDC and {} ETH", node.wallet, held.usdc, Eth { wei: held.eth_wei });
@@ -256,23 +257,40 @@ struct Needs {
     /// There is none.
     eth: bool,
     trade: Trade,
+    /// As far as is known, owners pay the gas of its deposits.
+    is_sponsored: bool,
     /// Earned, and to be claimed.
     unclaimed: Usdc,
 }
 
 impl Needs {
-    /// Checks the money: who only sells needs gas alone, to claim what was earned; who does neither needs nothing.
+    /// Checks the money: who only sells needs gas alone, to claim what was earned; who does neither needs nothing; and who buys
+    /// needs gas only where owners do not pay it.
     fn check(self, detail: String) -> Check {
         if !self.usdc && !self.eth {
             return check("wallet", Ok(detail));
         }
         if self.trade == Trade::Nothing && self.unclaimed.is_zero() {
-            let enough =
-                format!("{detail}, enough as long as it buys nothing; buying takes USDC, and a little ETH");
+            let enough = format!(
+                "{detail}, enough as long as it buys nothing; to buy, USDC alone is enough at most owners"
+            );
             return check("wallet", Ok(enough));
         }
-        if self.trade == Trade::Buys {
-            return check("wallet", Err((detail, "send it USDC and a little ETH for gas to buy calls")));
+        match (self.trade, self.usdc, self.is_sponsored) {
+            (Trade::Buys, true, true) => {
+                let next =
+                    "send it USDC to buy calls; the owners that it pays also pay the gas, so it needs no ETH";
+                return check("wallet", Err((detail, next)));
+            }
+            (Trade::Buys, _, false) => {
+                return check("wallet", Err((detail, "send it USDC and a little ETH for gas to buy calls")));
+            }
+            (Trade::Buys, false, true) if self.unclaimed.is_zero() => {
+                let enough =
+                    format!("{detail}; USDC alone is enough, because owners pay the gas of its deposits");
+                return check("wallet", Ok(enough));
+            }
+            _ => {}
         }
         if !self.eth {
             return check("wallet", Ok(detail));
@@ -398,9 +416,27 @@ mod tests {
             (true, true, Trade::Nothing, 0, true, false),
             (true, true, Trade::Nothing, 9, true, true),
         ] {
-            let needs = Needs { usdc, eth, trade, unclaimed: Usdc::from_micros(unclaimed) };
+            let unclaimed = Usdc::from_micros(unclaimed);
+            let needs = Needs { usdc, eth, trade, is_sponsored: false, unclaimed };
             let check = needs.check("the wallet".to_owned());
             assert_eq!((check.good, check.next.is_some()), (good, warns), "{check:?}");
+        }
+    }
+
+    #[test]
+    fn who_buys_from_owners_that_pay_its_gas_is_asked_for_usdc_alone() {
+        for (usdc, eth, unclaimed, good, asks_for_eth) in [
+            (false, true, 0, true, false),
+            (true, true, 0, false, false),
+            (true, false, 0, false, false),
+            (false, true, 9, true, true),
+        ] {
+            let unclaimed = Usdc::from_micros(unclaimed);
+            let needs = Needs { usdc, eth, trade: Trade::Buys, is_sponsored: true, unclaimed };
+            let check = needs.check("the wallet".to_owned());
+            let next = check.next.clone().unwrap_or_default();
+            assert_eq!((check.good, next.contains("a little ETH")), (good, asks_for_eth), "{check:?}");
+            assert_eq!(next.contains("send it USDC"), usdc, "{check:?}");
         }
     }
 }

@@ -308,7 +308,7 @@ impl From<&BuyError> for Problem {
             BuyError::TimeUp(_) => {
                 (UNAVAILABLE, Name::ChannelNotFunded, "The payment channel was not ready in time")
             }
-            BuyError::OpenFailed(_) | BuyError::Unsigned(_) => {
+            BuyError::OpenFailed(_) | BuyError::DepositPending(_) | BuyError::Unsigned(_) => {
                 (UNAVAILABLE, Name::ChannelNotFunded, "The payment channel could not be opened")
             }
             BuyError::Ledger(error) if !error.is_failure() => {

@@ -47,6 +47,8 @@ pub enum Namespace {
     Sales = 15,
     /// Bodies of their answers.
     SaleBodies = 16,
+    /// Deposits that were signed for owners to bring, by channel.
+    SignedDeposits = 17,
 }
 
 /// One change of [`Ledger::put_many`]; `value: None` deletes.

@@ -12,7 +12,7 @@ mod outbound;
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
+use std::{net::IpAddr, time::Duration};
 
 use bytes::Bytes;
 use farthing_protocol::{Address, CallMessage, CallReply};
@@ -33,6 +33,9 @@ pub struct InboundCall {
     /// True if it came through a relay: its answer has [`RELAYED_BODY_BYTES_MAX`](crate::RELAYED_BODY_BYTES_MAX) at most.
     pub is_relayed: bool,
     pub origin: Origin,
+    /// The address range that it comes from, by [`farthing_bounds::range`], or that of the relay before it; `None` in private
+    /// networks, where one address may stand for many nodes.
+    pub range: Option<IpAddr>,
     pub message: CallMessage,
     pub body: Bytes,
     pub reply: Responder,

@@ -269,6 +269,11 @@ impl NetworkHandle {
         self.0.records.lock().alive(crate::now_secs()).collect()
     }
 
+    /// The flags (`record::FLAG_…`) of the newest record of `owner` that may be used now; `None` where none is known.
+    pub fn flags_of(&self, owner: Address) -> Option<u32> {
+        Some(self.0.records.get_alive(owner)?.flags)
+    }
+
     /// Those of `named` whose records say that they keep all listings, and `count` of all such at most, drawn by lot.
     pub fn index_nodes(&self, named: &[Address], count: usize) -> Vec<IndexNode> {
         self.0.records.lock().index_nodes(named, count, crate::now_secs())

@@ -169,7 +169,10 @@ impl PlayedExchange {
     ) -> (InboundCall, oneshot::Receiver<(CallReply, Bytes)>) {
         let (reply, answer) = Responder::pair();
         let (message, body) = (self.message.clone(), self.body.clone());
-        (InboundCall { peer, is_partner, is_relayed: false, origin, message, body, reply }, answer)
+        (
+            InboundCall { peer, is_partner, is_relayed: false, origin, range: None, message, body, reply },
+            answer,
+        )
     }
 
     /// Brings an answer to the caller, which may have gone.

@@ -57,9 +57,11 @@ fn ended(answered: Option<(&CallReply, bool)>) -> EndedCall<'static> {
             End::Refused
         }
         Some((CallReply::Status(CallStatus::Done { .. }), _)) => End::Gone,
-        Some((CallReply::Status(_) | CallReply::Channel(_) | CallReply::Calls(_), _)) | None => {
-            End::Undecided
-        }
+        Some((
+            CallReply::Status(_) | CallReply::Channel(_) | CallReply::Calls(_) | CallReply::Sponsor(_),
+            _,
+        ))
+        | None => End::Undecided,
     };
     EndedCall { half: Half::Owner, end, charged, status, refusal, peer: None, operation: None }
 }

@@ -61,6 +61,7 @@ mod refusals;
 pub mod registry;
 pub mod running;
 pub mod samples;
+pub mod sponsor;
 pub mod terms;
 pub mod told;
 pub mod uncharged;
@@ -75,6 +76,7 @@ use late::ToldFree;
 use load::{Caller, Load};
 use registry::Registry;
 use running::{Arrival, Calls, Conflict, RunningCall};
+use sponsor::Sponsor;
 use terms::Terms;
 use told::{BooksLimiter, BooksQuestion, GivenAgain};
 use upstream::UpstreamAnswer;
@@ -108,6 +110,8 @@ pub struct OwnerParts {
     pub refused: RefusedCalls,
     /// Sales to x402 clients.
     pub door: Door,
+    /// Gas for payers without ETH.
+    pub sponsor: Sponsor,
 }
 
 impl Owner {
@@ -130,7 +134,7 @@ impl Owner {
                 }
             };
             let Some(call) = call else { return };
-            let InboundCall { peer, is_partner, is_relayed, origin, message, body, reply } = call;
+            let InboundCall { peer, is_partner, is_relayed, origin, range, message, body, reply } = call;
             match message {
                 CallMessage::Call(request) => {
                     let late = self.0.told_free.check(peer, request.call_id, origin);
@@ -189,6 +193,13 @@ impl Owner {
                         }
                         Err(refusal) => drop(reply.send(CallReply::Refused(refusal), Bytes::new())),
                     }
+                }
+                CallMessage::Sponsor(asked) => {
+                    let owner = self.clone();
+                    self.0.tasks.spawn(async move {
+                        let answer = owner.sponsor(peer, range, asked).await;
+                        reply.send(CallReply::Sponsor(answer), Bytes::new());
+                    });
                 }
             }
         }

@@ -17,6 +17,7 @@ use farthing_owner::{
     load::{Load, LoadLimits},
     registry::Registry,
     running::Calls,
+    sponsor::{Sponsor, SponsorRules},
     terms::Terms,
     told::{BooksLimiter, GivenAgain},
     upstream::UpstreamOptions,
@@ -104,6 +105,7 @@ async fn owner(key: SecretKey, ledger: Ledger) -> Owner {
     );
     let (closes, _) = mpsc::channel(1);
     let door = Door::restore(ledger.clone()).unwrap();
+    let sponsor = Sponsor::restore(SponsorRules::default(), &ledger, wallet.address(), 0).unwrap();
     Owner::new(OwnerParts {
         signer,
         ledger,
@@ -126,6 +128,7 @@ async fn owner(key: SecretKey, ledger: Ledger) -> Owner {
         ends: CallEnds::default(),
         refused: RefusedCalls::default(),
         door,
+        sponsor,
     })
 }
 

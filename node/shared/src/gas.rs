@@ -115,8 +115,28 @@ impl GasMeans {
     }
 }
 
+/// The cost of one transaction: what it probably is, and the most that it is sent with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TransactionCost {
+    pub likely: Usdc,
+    pub most: Usdc,
+    /// The same in wei.
+    pub most_wei: u128,
+}
+
+impl TransactionCost {
+    /// Computes it for a transaction that takes so much gas, and about as much data as a claim of one channel.
+    pub fn of(fee: &BaseFee, gas: u64) -> Self {
+        let l1_wei = fee.l1.base_wei.saturating_add(fee.l1.row_wei);
+        let wei = |gas: u64, each: u128| u128::from(gas).saturating_mul(each).saturating_add(l1_wei);
+        let likely = micros_of(wei(gas, fee.current_wei.saturating_add(fee.tip_wei)));
+        let most_wei = wei(gas_limit(gas), fee.bid_wei);
+        Self { likely, most: micros_of(most_wei).max(likely), most_wei }
+    }
+}
+
 /// Gas in USDC, rounded up: what costs something is never free.
-fn micros_of(wei: u128) -> Usdc {
+pub fn micros_of(wei: u128) -> Usdc {
     let micros = wei.saturating_mul(MICROS_PER_ETH).div_ceil(WEI_PER_ETH);
     Usdc::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
 }
@@ -141,6 +161,17 @@ mod tests {
 
     const fn id(n: u8) -> ChannelId {
         ChannelId::from_bytes([n; 32])
+    }
+
+    #[test]
+    fn a_transaction_costs_its_gas_and_its_data_and_at_most_its_whole_limit_at_what_it_bids() {
+        let l1 = L1Fee { base_wei: 2_000_000_000_000, row_wei: 1_000_000_000_000 };
+        let fee =
+            BaseFee { current_wei: 900_000_000, tip_wei: 100_000_000, bid_wei: 2_000_000_000, l1, ..FREE };
+        // 100,000 gas at 1 gwei are 0.0001 ETH, and the limit of 145,000 at 2 gwei is 0.00029 ETH.
+        let most_wei = 290_000_000_000_000 + 3_000_000_000_000;
+        let expected = TransactionCost { likely: usdc(309_000), most: usdc(879_000), most_wei };
+        assert_eq!(TransactionCost::of(&fee, 100_000), expected);
     }
 
     #[test]

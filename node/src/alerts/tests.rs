@@ -81,6 +81,9 @@ fn who_buys_nothing_needs_no_money_and_who_claims_needs_gas() {
     let poor = NodeFacts { usdc: Some(Usdc::ZERO), wei: Some(0), paying: Vec::new(), ..well() };
     assert_eq!(kinds(&poor), [""; 0]);
     assert_eq!(kinds(&NodeFacts { unclaimed: usdc(1), ..poor.clone() }), ["eth-low"]);
+    let sponsored = NodeFacts { wei: Some(0), is_gas_paid: true, ..well() };
+    assert_eq!(kinds(&sponsored), [""; 0], "owners pay the gas of deposits");
+    assert_eq!(kinds(&NodeFacts { unclaimed: usdc(1), ..sponsored }), ["eth-low"], "but not of claims");
     let unread = UnreadEvents { skipped: vec![7, 9], failing: None };
     assert_eq!(kinds(&NodeFacts { unread, ..poor.clone() }), ["events-skipped"]);
     let stuck = NodeFacts { unclaimed: usdc(1), unaffordable: usdc(1), ..poor.clone() };

@@ -74,6 +74,7 @@ const fn end_of(error: &BuyError) -> End {
         | BuyError::ChainNotReady(_)
         | BuyError::ChainUnreachable(_)
         | BuyError::OpenFailed(_)
+        | BuyError::DepositPending(_)
         | BuyError::TimeUp(_)
         | BuyError::Unsigned(_)
         | BuyError::Ledger(_)

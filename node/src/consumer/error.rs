@@ -20,7 +20,7 @@ mod causes;
 
 use books::spoken;
 pub use books::{BadPage, BooksError, NotTold, Unseen};
-pub use causes::{AwaitedClose, AwaitedDeposit, LastKnown, NoAnswer, NoRoom};
+pub use causes::{AwaitedClose, AwaitedDeposit, LastKnown, NoAnswer, NoRoom, PendingDeposit};
 
 /// Every way a purchase can fail. Unless the text says otherwise nothing was charged.
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +67,8 @@ pub enum BuyError {
     ChainUnreachable(ChainError),
     #[error(transparent)]
     OpenFailed(ChainError),
+    #[error("{0}")]
+    DepositPending(PendingDeposit),
     #[error("{}; the call was not sent and not charged", time_up(*.0))]
     TimeUp(Option<AwaitedDeposit>),
     /// This wallet's own policy keeps it from signing.
@@ -215,6 +217,10 @@ impl BuyError {
             Self::OpenFailed(ChainError::UnderWay { .. }) => {
                 "Repeat the call when the node runs again: a deposit that has begun continues and pays for it."
             }
+            Self::DepositPending(_) => {
+                "Repeat the call later: your node sends the same deposit again, and the chain accepts it once. With a \
+                 little ETH in the wallet, your node makes it without the owner."
+            }
             Self::OpenFailed(_) | Self::Unsigned(_) => {
                 "See the reason above; `farthing doctor` checks wallet and chain."
             }
@@ -295,6 +301,8 @@ pub struct MissingFunds {
     pub usdc_need: Usdc,
     /// True if ETH for gas is missing too.
     pub eth_missing: bool,
+    /// The reason that the owner does not pay the gas instead.
+    pub not_sponsored: Option<String>,
 }
 
 impl fmt::Display for MissingFunds {
@@ -306,6 +314,9 @@ impl fmt::Display for MissingFunds {
         }
         if self.eth_missing {
             write!(f, "{}has no ETH for gas", if lacks_usdc { ", and " } else { "" })?;
+        }
+        if let Some(why) = &self.not_sponsored {
+            write!(f, ", which the owner does not pay ({why})")?;
         }
         f.write_str("; send ")?;
         if lacks_usdc {

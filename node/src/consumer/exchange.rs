@@ -275,7 +275,7 @@ fn word(brought: SendResult) -> OwnerWord {
         Ok((CallReply::Refused(refusal), ..)) => OwnerWord::Refused(refusal),
         Ok((CallReply::Status(CallStatus::Running), ..)) => OwnerWord::Nothing(LastKnown::Running),
         Ok((CallReply::Status(CallStatus::Unknown), ..)) => OwnerWord::Nothing(LastKnown::NeverServed),
-        Ok((CallReply::Channel(_) | CallReply::Calls(_), ..)) => {
+        Ok((CallReply::Channel(_) | CallReply::Calls(_) | CallReply::Sponsor(_), ..)) => {
             OwnerWord::Nothing(NotTold::AnotherAnswer.into())
         }
         Err(CallFailure::NeverStarted(reason)) => OwnerWord::Nothing(reason.into()),

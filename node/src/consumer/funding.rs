@@ -8,20 +8,18 @@ use std::{
     time::Duration,
 };
 
-use farthing_chain::{Balances, ChainError, ChainHandle};
+use farthing_chain::ChainHandle;
 use farthing_ledger::{Ledger, LedgerError};
+use farthing_network::NetworkHandle;
 use farthing_os::{clock, killpoint};
 use farthing_protocol::{Address, ChannelConfig, ChannelId, Usdc, listing::Accept};
-use farthing_shared::{
-    chain_view::{self, NotReady},
-    keyed_mutex::KeyedMutex,
-    tasks::Tasks,
-};
+use farthing_shared::{chain_view, keyed_mutex::KeyedMutex, tasks::Tasks};
+use farthing_wallet::Signer;
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 
 use super::{
-    AwaitedClose, AwaitedDeposit, BuyError, MissingFunds,
+    AwaitedClose, AwaitedDeposit, BuyError,
     channels::{PayerChannel, PayerChannels},
     close_promises::ClosePromises,
     deposits::{DepositPolicy, WantedDeposit},
@@ -32,16 +30,17 @@ use super::{
 };
 use crate::escrows::Escrows;
 
-/// Gas for opening a channel with room for a dear moment; what the wallet should hold at least.
-const ETH_WEI_MIN: u128 = 20_000_000_000_000;
-
 /// The longest that a confirmed deposit may be on its way from the chain's view into the books.
 const DEPOSIT_WAIT_MAX: Duration = Duration::from_secs(30);
 
 mod closes;
 mod shown_again;
+mod sponsored;
+mod wallet;
 
 pub use closes::ClosedUnasked;
+use sponsored::{NotMade, SaidLately};
+pub use wallet::is_unsent;
 
 /// Puts money into channels. A cheap handle.
 #[derive(Clone, Debug)]
@@ -64,12 +63,16 @@ struct FundingInner {
     being_closed: Mutex<BTreeSet<ChannelId>>,
     /// The times at which emptied channels of owners were read again.
     read_again: Mutex<HashMap<Address, Instant>>,
+    said_lately: SaidLately,
 }
 
 /// The parts that funding works with.
 #[derive(Debug)]
 pub struct FundingParts {
     pub wallet: Address,
+    pub signer: Signer,
+    /// `None` on no network: then no owner is asked to pay gas.
+    pub network: Option<NetworkHandle>,
     pub chain: ChainHandle,
     pub ledger: Ledger,
     pub channels: Arc<PayerChannels>,
@@ -134,7 +137,8 @@ impl Funding {
             deposit_max: parts.policy.deposit_max,
             close_delay_max_secs: parts.close_delay_max_secs,
         };
-        let (one_at_a_time, being_made, lost_answers, being_closed, read_again) = Default::default();
+        let (one_at_a_time, being_made, lost_answers, being_closed, read_again, said_lately) =
+            Default::default();
         let (refills, promised) =
             (Refills::new(parts.ledger.clone()), ClosePromises::restore(parts.ledger.clone())?);
         let inner = FundingInner {
@@ -149,6 +153,7 @@ impl Funding {
             lost_answers,
             being_closed,
             read_again,
+            said_lately,
         };
         Ok(Self(Arc::new(inner)))
     }
@@ -185,8 +190,9 @@ impl Funding {
         self.check_ready()?;
         let balance = self.balance()?;
         let sized = self.0.policy.size(channel.as_ref(), price, accept.min_deposit, balance.usdc);
-        let mut wanted = sized.map_err(|need| self.missing(balance, need))?;
-        self.check_eth(balance, wanted.amount)?;
+        let mut wanted = sized.map_err(|need| self.missing(accept.pay_to, balance, need))?;
+        self.check_gas(accept.pay_to, balance, wanted.amount)?;
+        wanted = self.sized_for_gas(wanted, balance);
         let is_open = channel.is_some_and(|channel| channel.holds_deposit());
         wanted.is_refill = !is_open && !self.emptied(accept.pay_to).is_empty();
         let made = self.deposit(accept, config, wanted).await;
@@ -275,11 +281,12 @@ impl Funding {
         let Ok(balance) = self.balance() else { return };
         let available = channel.state.available();
         let wanted = self.0.policy.top_up(price, available, channel.last_deposit, balance.usdc);
-        let Some(amount) = wanted.filter(|_| balance.eth_wei >= ETH_WEI_MIN) else { return };
+        let Some(amount) = wanted.filter(|_| self.has_gas(accept.pay_to, balance)) else { return };
         let Some(turn) = self.try_turn(accept.pay_to) else { return };
         let (funding, accept) = (self.clone(), accept.clone());
         let wanted =
             WantedDeposit { deposited: channel.state.deposited, least: price, amount, is_refill: false };
+        let wanted = self.sized_for_gas(wanted, balance);
         self.0.tasks.spawn(async move {
             if there.await
                 && funding.with_lost_answer(channel.id).is_none()
@@ -298,7 +305,7 @@ impl Funding {
     pub async fn deposit_now(&self, accept: &Accept, amount: Usdc) -> Result<(), BuyError> {
         let _turn = self.turn(accept.pay_to).await;
         self.check_ready()?;
-        self.check_eth(self.balance()?, amount)?;
+        self.check_gas(accept.pay_to, self.balance()?, amount)?;
         let config = self.to_fill(accept);
         let channel = self.0.channels.get(config.id(&self.0.chain.domain()));
         if let Some(channel) = channel.as_ref().filter(|channel| channel.holds_something()) {
@@ -366,8 +373,8 @@ impl Funding {
         let _being_made = self.0.begin(owner, amount);
         tracing::info!(%owner, %amount, "depositing into the channel");
         killpoint::reached("funding.before_deposit");
-        let made = self.0.chain.deposit_onto(config, (round, deposited), amount).await;
-        let (is_filled, is_by_hand) = (!made.as_ref().is_err_and(is_unsent), !wanted.is_refill);
+        let made = self.make(config, (round, deposited), amount).await;
+        let (is_filled, is_by_hand) = (!made.as_ref().is_err_and(NotMade::is_unsent), !wanted.is_refill);
         if is_filled
             && !emptied.is_empty()
             && let Err(error) = self.0.refills.note(owner, &emptied, is_by_hand, clock::now_secs()).await
@@ -375,10 +382,10 @@ impl Funding {
             tracing::warn!(%owner, %error, "the filling of an emptied channel could not be stored");
         }
         // Without a transaction the chain was only said to hold as much already.
-        if made.as_ref().is_ok_and(|report| report.tx_hash.is_some()) {
+        if made.as_ref().is_ok_and(|has_transaction| *has_transaction) {
             self.0.at_rest.made(at, held);
         }
-        if made.as_ref().is_err_and(is_unsigned) {
+        if made.as_ref().is_err_and(NotMade::is_unsigned) {
             self.0.at_rest.give_up(at, held);
         } else {
             // Whatever is said of it: an endpoint has seen its authorization, and may bring it.
@@ -428,61 +435,6 @@ impl Funding {
             salt: [0; 32],
         }
     }
-
-    fn check_ready(&self) -> Result<(), BuyError> {
-        if let Some(closed) = self.0.ledger.closed() {
-            return Err(LedgerError::Closed(closed).into());
-        }
-        chain_view::ready(&self.0.chain).map_err(Into::into)
-    }
-
-    /// Checks that the wallet pays for the gas of a deposit: without it an authorization would be signed that nobody
-    /// needs, and count as money at rest until it lapses.
-    fn check_eth(&self, balance: Balances, amount: Usdc) -> Result<(), BuyError> {
-        if balance.eth_wei < ETH_WEI_MIN {
-            return Err(self.missing(balance, amount.min(balance.usdc)));
-        }
-        Ok(())
-    }
-
-    fn missing(&self, balance: Balances, usdc_need: Usdc) -> BuyError {
-        BuyError::Unfunded(MissingFunds {
-            address: self.0.wallet,
-            chain: self.0.chain.spec().name.clone(),
-            usdc_have: balance.usdc,
-            usdc_need,
-            eth_missing: balance.eth_wei < ETH_WEI_MIN,
-        })
-    }
-
-    fn balance(&self) -> Result<Balances, BuyError> {
-        let balances = *self.0.chain.balances().borrow();
-        balances.ok_or_else(|| NotReady::BalanceUnknown.into())
-    }
-}
-
-/// Tells whether a deposit ended before its authorization was signed, so that nobody can bring it.
-const fn is_unsigned(error: &ChainError) -> bool {
-    matches!(
-        error,
-        ChainError::InsufficientUsdc { .. }
-            | ChainError::Busy { .. }
-            | ChainError::ContractMissing { .. }
-            | ChainError::Invalid(_)
-    )
-}
-
-/// Tells whether a deposit or a close ended before its transaction was signed, so that it has cost no gas.
-pub const fn is_unsent(error: &ChainError) -> bool {
-    is_unsigned(error)
-        || matches!(
-            error,
-            ChainError::Reverted { .. }
-                | ChainError::GasTooDear { .. }
-                | ChainError::InsufficientEth { .. }
-                | ChainError::Unreachable { .. }
-                | ChainError::Refused { .. }
-        )
 }
 
 #[cfg(test)]

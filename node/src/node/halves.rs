@@ -9,6 +9,7 @@ use farthing_config::Config;
 use farthing_discovery::Catalog;
 use farthing_ledger::{Ledger, LedgerError};
 use farthing_network::NetworkHandle;
+use farthing_os::clock;
 use farthing_owner::{
     Owner, OwnerParts,
     book::{self, Book},
@@ -16,6 +17,7 @@ use farthing_owner::{
     load::Load,
     registry::Registry,
     running::Calls,
+    sponsor::Sponsor,
     told::{BooksLimiter, GivenAgain},
     x402::Door,
 };
@@ -26,7 +28,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::settings::{
-    deposits, flagging, load_limits, policy, purchases, rest_limits, spending_limits, terms,
+    deposits, flagging, load_limits, policy, purchases, rest_limits, spending_limits, sponsor_rules, terms,
 };
 use crate::{
     consumer::{
@@ -130,6 +132,8 @@ impl ConsumerHalf {
         restore_channels(&ledger, &chain.spec().escrow(), &channels)?;
         let funding = Funding::restore(FundingParts {
             wallet: signer.address(),
+            signer: signer.clone(),
+            network: Some(network.clone()),
             chain: chain.clone(),
             ledger: ledger.clone(),
             channels: channels.clone(),
@@ -177,8 +181,10 @@ impl OwnerHalf {
         let terms = terms(&config);
         let book = Book::new(terms.unsafe_max, terms.without_gas_max);
         restore_book(&ledger, &chain.spec().escrow(), &book)?;
+        let sponsor = Sponsor::restore(sponsor_rules(&config), &ledger, signer.address(), clock::now_secs())?;
         let owner = Owner::new(OwnerParts {
             signer,
+            sponsor,
             door: Door::restore(ledger.clone())?,
             ledger,
             chain,

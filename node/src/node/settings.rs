@@ -6,6 +6,7 @@ use farthing_chain::ChainSpec;
 use farthing_config::Config;
 use farthing_owner::{
     load,
+    sponsor::SponsorRules,
     terms::Terms,
     uncharged::UnchargedLimits,
     upstream::{OwnPorts, UpstreamOptions},
@@ -31,6 +32,17 @@ pub(super) fn terms(config: &Config) -> Terms {
         close_delay_secs: config.chain.close_delay_secs,
         unsafe_max: settlement.unsafe_max,
         without_gas_max: settlement.without_gas_max,
+    }
+}
+
+/// Reads the limits within which gas is paid for buyers without ETH.
+pub(super) fn sponsor_rules(config: &Config) -> SponsorRules {
+    let settlement = &config.settlement;
+    SponsorRules {
+        is_on: settlement.sponsor,
+        gas_factor: settlement.sponsor_gas_factor,
+        gas_per_day: settlement.sponsor_gas_per_day,
+        per_hour: settlement.sponsor_per_hour,
     }
 }
 

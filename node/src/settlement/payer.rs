@@ -136,7 +136,7 @@ impl Payer {
         }
         match channel.close_at_secs {
             Some(at) if self.is_over(at) => {
-                self.chain.withdraw(channel.config).await?;
+                self.withdraw(&channel).await?;
                 return Ok(Closed::Withdrawn);
             }
             Some(at) => return Ok(Closed::Requested { withdrawable_secs: Some(at) }),
@@ -151,7 +151,7 @@ impl Payer {
                 CloseReply::Promised => {
                     return Ok(Closed::Promised { until_secs: self.note_promise(channel.id).await });
                 }
-                CloseReply::Signed(close) => match self.bring(&channel, close).await {
+                CloseReply::Signed(close) => match self.bring_or_ask(&channel, close).await {
                     Ok(closed) => return Ok(closed),
                     Err(SettlementError::Chain(why)) if !is_void(&why) => {
                         let owner = channel.config.payee;
@@ -217,6 +217,23 @@ impl Payer {
         Ok(Closed::Brought)
     }
 
+    /// Brings a signed close or, without ETH for that, has the owner bring this wallet's own request.
+    async fn bring_or_ask(
+        &self,
+        channel: &PayerChannel,
+        close: SignedClose,
+    ) -> Result<Closed, SettlementError> {
+        if self.funding.lacks_eth() {
+            match self.request_close(channel).await {
+                Ok(closed) => return Ok(closed),
+                Err(error) => {
+                    tracing::info!(channel = %channel.id, %error, "the signed close is tried instead");
+                }
+            }
+        }
+        self.bring(channel, close).await
+    }
+
     async fn note(&self, channel: ChannelId, round: Option<u32>, is_signed: bool) -> u64 {
         let until_secs = clock::now_secs().saturating_add(self.policy.close_promise_secs);
         self.funding
@@ -229,8 +246,14 @@ impl Payer {
         self.note(channel, self.round(channel), false).await
     }
 
+    /// Starts the delay on the chain, at the owner's cost where this wallet has no ETH.
     async fn request_close(&self, channel: &PayerChannel) -> Result<Closed, SettlementError> {
-        self.funding.request_close(channel).await?;
+        if self.funding.lacks_eth() {
+            let asked = self.funding.request_close_sponsored(channel).await;
+            asked.map_err(|why| not_sponsored(channel, why))?;
+        } else {
+            self.funding.request_close(channel).await?;
+        }
         self.funding.promised().forget(channel.id).await;
         let withdrawable_secs = self.chain.channel(&channel.id).and_then(|view| view.close_at_secs);
         Ok(Closed::Requested { withdrawable_secs })
@@ -271,11 +294,21 @@ impl Payer {
         at <= clock::now_secs() || chain_view::time_secs(&self.chain).is_some_and(|now_secs| at <= now_secs)
     }
 
+    /// Takes a deposit back whose delay is over, at the owner's cost where this wallet has no ETH.
+    async fn withdraw(&self, channel: &PayerChannel) -> Result<(), SettlementError> {
+        if self.funding.lacks_eth() {
+            let asked = self.funding.withdraw_sponsored(channel).await;
+            return asked.map_err(|why| not_sponsored(channel, why));
+        }
+        self.chain.withdraw(channel.config).await?;
+        Ok(())
+    }
+
     /// Takes deposits back whose delay is over.
     async fn withdraw_due(&self) {
         for channel in self.channels.all() {
             let due = channel.close_at_secs.is_some_and(|at| self.is_over(at));
-            if due && let Err(error) = self.chain.withdraw(channel.config).await {
+            if due && let Err(error) = self.withdraw(&channel).await {
                 tracing::warn!(owner = %channel.config.payee, %error, "a deposit was not withdrawn yet");
             }
         }
@@ -318,7 +351,7 @@ impl Payer {
                 self.note_promise(channel.id).await;
                 Ok(())
             }
-            CloseReply::Signed(close) => match self.bring(&channel, close).await {
+            CloseReply::Signed(close) => match self.bring_or_ask(&channel, close).await {
                 Err(_) if way == Way::OwnerThenChain => self.request_close(&channel).await.map(drop),
                 brought => brought.map(drop),
             },
@@ -329,6 +362,10 @@ impl Payer {
             tracing::warn!(owner = %channel.config.payee, %error, "a channel was not closed yet");
         }
     }
+}
+
+fn not_sponsored(channel: &PayerChannel, why: String) -> SettlementError {
+    SettlementError::NotSponsored { owner: channel.config.payee, why }
 }
 
 /// Tells whether a signed close that was not brought closes nothing. What else keeps it from the chain keeps any request from it.

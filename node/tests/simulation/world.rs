@@ -370,6 +370,6 @@ fn say(reply: &CallReply) -> String {
         CallReply::Status(CallStatus::Done { receipt, .. }) => format!("a receipt of {}", receipt.charged),
         CallReply::Status(status) => format!("{status:?}"),
         CallReply::Refused(refusal) => refusal.code.name().to_owned(),
-        CallReply::Channel(_) | CallReply::Calls(_) => "books".to_owned(),
+        CallReply::Channel(_) | CallReply::Calls(_) | CallReply::Sponsor(_) => "books".to_owned(),
     }
 }

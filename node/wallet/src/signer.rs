@@ -9,7 +9,8 @@ use std::sync::{
 };
 
 use farthing_protocol::{
-    Address, CloseConsent, Domain, Receipt, SecretKey, Signature, Signed, SignedClose, Usdc, Voucher,
+    Address, CloseConsent, CloseRequest, DepositAuthorization, Domain, Receipt, SecretKey, Signature, Signed,
+    SignedClose, SignedDeposit, TokenDomain, Usdc, Voucher,
     signed::{Document, DocumentError},
 };
 
@@ -22,6 +23,8 @@ pub enum PolicyError {
     CloseAboveDeposit { amount: Usdc, deposited: Usdc },
     #[error("a receipt that charges {charged} USDC cannot total {spent_total} USDC")]
     ReceiptAboveTotal { charged: Usdc, spent_total: Usdc },
+    #[error("the deposit is not from this wallet, or not into the contract of the settings")]
+    OtherDeposit,
 }
 
 /// Signs for one contract on one chain.
@@ -39,7 +42,7 @@ impl Signer {
         Self { key, address, domain, signed: Arc::default() }
     }
 
-    /// Vouchers, receipts and closes signed since the start.
+    /// Vouchers, receipts, closes and deposits signed since the start.
     pub fn signed(&self) -> u64 {
         self.signed.load(Ordering::Relaxed)
     }
@@ -91,6 +94,31 @@ impl Signer {
         Ok(SignedClose { consent, signature: consent.sign(&self.domain, &self.key) })
     }
 
+    /// Asks for the end of a channel that this wallet pays on. What is left of its own money comes back.
+    pub fn sign_close_request(&self, request: &CloseRequest) -> Signature {
+        self.signed.fetch_add(1, Ordering::Relaxed);
+        request.sign(&self.domain, &self.key)
+    }
+
+    /// Allows whoever brings it to move this wallet's USDC into one of its channels. `token` is as the chain has proven it.
+    ///
+    /// # Errors
+    /// [`PolicyError::OtherDeposit`]: money of this wallet goes into channels of its own in the configured contract alone.
+    pub fn sign_deposit(
+        &self,
+        deposit: DepositAuthorization,
+        token: &TokenDomain,
+        contract: Address,
+    ) -> Result<SignedDeposit, PolicyError> {
+        let config = &deposit.config;
+        let is_own = [config.payer, config.signer] == [self.address; 2] && config.token == token.token;
+        if !is_own || Domain::new(token.chain_id, contract) != self.domain {
+            return Err(PolicyError::OtherDeposit);
+        }
+        self.signed.fetch_add(1, Ordering::Relaxed);
+        Ok(deposit.sign(token, contract, &self.key))
+    }
+
     /// Publishes a statement about this node.
     ///
     /// # Errors
@@ -103,7 +131,7 @@ impl Signer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use farthing_protocol::{CallId, ChannelId};
+    use farthing_protocol::{CallId, ChannelConfig, ChannelId};
 
     fn signer() -> Signer {
         let key = SecretKey::from_bytes(&[7; 32]).unwrap();
@@ -135,6 +163,44 @@ mod tests {
         let SignedClose { consent: signed, signature } = signer.sign_close(consent(100)).unwrap();
         assert!(signed.verify(signer.domain(), signature, signer.address()).is_ok());
         assert!(signer.sign_close(consent(101)).is_err());
+    }
+
+    #[test]
+    fn a_deposit_is_signed_from_this_wallet_into_the_contract_of_the_settings_and_nowhere_else() {
+        let signer = signer();
+        let [contract, other] = [1, 9].map(|n| Address::from_bytes([n; 20]));
+        let token = TokenDomain {
+            name: "USD Coin".to_owned(),
+            version: "2".to_owned(),
+            chain_id: 31_337,
+            token: Address::from_bytes([3; 20]),
+        };
+        let config = ChannelConfig {
+            payer: signer.address(),
+            payee: other,
+            token: token.token,
+            signer: signer.address(),
+            close_delay_secs: 3_600,
+            salt: [0; 32],
+        };
+        let deposit = |config| DepositAuthorization {
+            config,
+            amount: Usdc::from_micros(1),
+            valid_before_secs: 1,
+            salt: [2; 32],
+        };
+        let signed = signer.sign_deposit(deposit(config), &token, contract).unwrap();
+        assert!(signed.verify(&token, contract).is_ok());
+        for config in [
+            ChannelConfig { payer: other, ..config },
+            ChannelConfig { signer: other, ..config },
+            ChannelConfig { token: other, ..config },
+        ] {
+            assert!(signer.sign_deposit(deposit(config), &token, contract).is_err(), "{config:?}");
+        }
+        assert!(signer.sign_deposit(deposit(config), &token, other).is_err(), "another contract");
+        let chain = TokenDomain { chain_id: 1, ..token };
+        assert!(signer.sign_deposit(deposit(config), &chain, contract).is_err(), "another chain");
     }
 
     #[test]

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallRequest, CallResponse, ChannelConfig, ChannelId,
-    CloseConsent, Outcome, Receipt, Refusal, RefusalCode, ServiceId, Signature, SignedClose, Usdc,
+    CloseConsent, CloseRequest, DepositAuthorization, Outcome, Receipt, Refusal, RefusalCode, ServiceId,
+    Signature, SignedClose, SignedDeposit, Usdc,
     books::{CallRecord, CallsAsked, CallsPage, Shown},
     call::{CallStatus, ChannelSync, Method, Payment},
+    sponsor::{NotSponsored, SponsorAsked, SponsorReply},
     wire,
 };
 use minicbor::{Decode, Encode};
@@ -137,17 +139,24 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn channel_sync()(
+    fn channel_config()(
         addresses in any::<[[u8; 20]; 4]>(),
         close_delay_secs in any::<u64>(),
         salt in any::<[u8; 32]>(),
+    ) -> ChannelConfig {
+        let [payer, payee, token, signer] = addresses.map(Address::from_bytes);
+        ChannelConfig { payer, payee, token, signer, close_delay_secs, salt }
+    }
+}
+
+prop_compose! {
+    fn channel_sync()(
+        config in channel_config(),
         amounts in uniform4(usdc()),
         best_signature in option::of(signature()),
         close in option::of(signed_close()),
     ) -> ChannelSync {
-        let [payer, payee, token, signer] = addresses.map(Address::from_bytes);
         let [deposited, claimed, spent, best] = amounts;
-        let config = ChannelConfig { payer, payee, token, signer, close_delay_secs, salt };
         ChannelSync { config, deposited, claimed, spent, best, best_signature, close }
     }
 }
@@ -188,6 +197,26 @@ fn shown() -> impl Strategy<Value = Shown> {
     )
 }
 
+fn sponsor_asked() -> impl Strategy<Value = SponsorAsked> {
+    let deposit = (channel_config(), usdc(), any::<u64>(), any::<[u8; 32]>(), signature());
+    let deposit = deposit.prop_map(|(config, amount, valid_before_secs, salt, signature)| {
+        let deposit = DepositAuthorization { config, amount, valid_before_secs, salt };
+        SponsorAsked::Deposit(SignedDeposit { deposit, signature })
+    });
+    let request = (channel_config(), channel_id(), any::<u32>(), any::<u64>(), signature());
+    let request = request.prop_map(|(config, channel, round, deadline_secs, signature)| {
+        SponsorAsked::RequestClose(config, CloseRequest { channel, round, deadline_secs }, signature)
+    });
+    prop_oneof![deposit, request, channel_config().prop_map(SponsorAsked::Withdraw)]
+}
+
+fn sponsor_reply() -> impl Strategy<Value = SponsorReply> {
+    let refused = (".{0,40}", option::of(any::<u64>()))
+        .prop_map(|(detail, retry)| SponsorReply::refused(NotSponsored::DayIsSpent, detail, retry));
+    let sent = any::<[u8; 32]>().prop_map(|transaction| SponsorReply::Sent { transaction });
+    prop_oneof![sent, Just(SponsorReply::Done), refused]
+}
+
 fn call_message() -> impl Strategy<Value = CallMessage> {
     prop_oneof![
         call_request().prop_map(CallMessage::Call),
@@ -197,6 +226,7 @@ fn call_message() -> impl Strategy<Value = CallMessage> {
         (option::of(any::<[u8; 16]>()), any::<u64>()).prop_map(|(after, since_secs)| {
             CallMessage::Calls(CallsAsked { after: after.map(CallId::from_bytes), since_secs })
         }),
+        sponsor_asked().prop_map(CallMessage::Sponsor),
     ]
 }
 
@@ -215,6 +245,7 @@ fn call_reply() -> impl Strategy<Value = CallReply> {
         done.prop_map(CallReply::Status),
         channel_sync().prop_map(CallReply::Channel),
         calls_page().prop_map(CallReply::Calls),
+        sponsor_reply().prop_map(CallReply::Sponsor),
     ]
 }
 
@@ -299,7 +330,7 @@ fn a_message_of_a_newer_version_is_read_without_what_is_new() {
             CallReply::Response(response) => skips_unknown_keys(&response),
             CallReply::Channel(sync) => skips_unknown_keys(&sync),
             CallReply::Calls(page) => skips_unknown_keys(&page),
-            CallReply::Refused(_) | CallReply::Status(_) => {}
+            CallReply::Refused(_) | CallReply::Status(_) | CallReply::Sponsor(_) => {}
         }
     }
 }

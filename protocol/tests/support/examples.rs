@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallRequest, CallResponse, ChannelConfig, CloseConsent,
-    CloseRequest, Domain, Hash, Listing, NodeRecord, Outcome, Receipt, Refusal, RefusalCode, SecretKey,
-    ServiceId, ServiceNonce, Signature, Signed, SignedClose, Usdc, Voucher,
+    CloseRequest, DepositAuthorization, Domain, Hash, Listing, NodeRecord, Outcome, Receipt, Refusal,
+    RefusalCode, SecretKey, ServiceId, ServiceNonce, Signature, Signed, SignedClose, SignedDeposit, Usdc,
+    Voucher,
     agreement::RecordsMessage,
     books::{CallRecord, CallsAsked, CallsPage, Shown},
     call::{CallStatus, ChannelSync, ChargePolicy, Method, Payment, response_hash},
@@ -14,6 +15,7 @@ use farthing_protocol::{
     listing::{Accept, Details, OperationPrice, Pin, SCHEME_CHANNEL, ServiceKind},
     reach::{DialBack, ReachRequest, ReachResponse},
     record::{FLAG_ACCEPTS_CALLS, FLAG_TCP_VERIFIED},
+    sponsor::{NotSponsored, SponsorAsked, SponsorReply},
     sync::{ItemName, SyncMessage},
 };
 use minicbor::bytes::ByteVec;
@@ -258,6 +260,16 @@ pub fn call_messages() -> Vec<(&'static str, CallMessage)> {
             "a further page of it",
             CallMessage::Calls(CallsAsked { after: Some(call_id()), since_secs: 1_750_000_000 }),
         ),
+        ("a deposit to bring", CallMessage::Sponsor(SponsorAsked::Deposit(signed_deposit()))),
+        (
+            "a request to close to bring",
+            CallMessage::Sponsor(SponsorAsked::RequestClose(
+                channel_config(),
+                close_request(),
+                Signature::from_bytes([0x1c; 65]),
+            )),
+        ),
+        ("a withdrawal to make", CallMessage::Sponsor(SponsorAsked::Withdraw(channel_config()))),
     ]
 }
 
@@ -305,6 +317,12 @@ pub fn call_replies() -> Vec<(&'static str, CallReply)> {
                 adjusted: Some(Usdc::from_micros(3_000)),
                 ..calls_page()
             }),
+        ),
+        ("a transaction for another", CallReply::Sponsor(SponsorReply::Sent { transaction: [0x7a; 32] })),
+        ("nothing is left to do for it", CallReply::Sponsor(SponsorReply::Done)),
+        (
+            "no gas for another",
+            CallReply::Sponsor(SponsorReply::refused(NotSponsored::TooSmall, "too small", Some(60))),
         ),
     ]);
     replies
@@ -420,6 +438,17 @@ pub fn close_consent() -> CloseConsent {
 pub fn signed_close() -> SignedClose {
     let consent = close_consent();
     SignedClose { consent, signature: consent.sign(&domain(), &owner()) }
+}
+
+/// Its signature is made up: nothing here reads it.
+fn signed_deposit() -> SignedDeposit {
+    let deposit = DepositAuthorization {
+        config: channel_config(),
+        amount: Usdc::from_micros(400_000),
+        valid_before_secs: 1_767_409_445,
+        salt: [0x5a; 32],
+    };
+    SignedDeposit { deposit, signature: Signature::from_bytes([0x1b; 65]) }
 }
 
 pub fn close_request() -> CloseRequest {

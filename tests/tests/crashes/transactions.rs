@@ -41,6 +41,31 @@ async fn a_channel_whose_opening_is_interrupted_is_opened_once() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_deposit_without_eth_whose_payer_dies_after_signing_it_is_made_once_by_the_owner() -> Result<()> {
+    let world = &mut Lasting::start().await?.world;
+    let wallet = world.consumer_wallet;
+    world.set_eth(wallet, "0x0").await?;
+    world.consumer.restart_until_ready(kill_at("funding.after_sign")).await?;
+    call_until_consumer_dies(world).await?;
+    ensure!(world.chain.usdc_of(wallet).await? == FUNDS, "nobody has the authorization yet");
+    world.consumer.restart(Vec::new()).await?;
+    let body = world.body("GET", "/ok");
+    until_answered(world, &body).await?;
+    ensure!(deposited(world).await? == FIRST_DEPOSIT, "deposited {}", deposited(world).await?);
+    ensure!(rpc::transactions_of(&world.chain.rpc_url(), wallet).await? == 0, "the owner pays the gas");
+    agreed_spent(world).await?;
+    // With ETH the channel is closed at once.
+    world.set_eth(wallet, "0xde0b6b3a7640000").await?;
+    eventually("the consumer knows its ETH", async || {
+        let balance = world.consumer.control().ask(endpoint::Wallet).await?;
+        Ok(balance.eth.is_some_and(|eth| eth.0.wei > 0))
+    })
+    .await?;
+    world.settle_and_check(FUNDS).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_transaction_pending_at_the_kill_is_finished_once_after_the_restart() -> Result<()> {
     let world = &mut Lasting::start().await?.world;
 

@@ -333,7 +333,9 @@ async fn close(world: &World, force: bool) -> Result<Channel> {
 #[tokio::test]
 async fn a_signed_close_that_this_node_cannot_pay_for_is_told_as_that_and_brought_once_it_can() -> Result<()>
 {
-    let world = World::start().await?;
+    // Its owner pays gas for nobody.
+    let owner_settings = setting("settlement.sponsor", "false");
+    let world = World::with(Setup { owner_settings, ..Setup::default() }).await?;
     world.buy(1).await?;
     let (url, wallet) = (world.chain.rpc_url(), world.consumer_wallet.to_string());
     let set_eth = async |wei: &str| rpc::call(&url, "anvil_setBalance", json!([wallet, wei])).await;

@@ -50,3 +50,4 @@ mod terminal;
 mod turns;
 mod uploads;
 mod upstreams;
+mod without_eth;

@@ -289,7 +289,7 @@ impl ChainHandle {
 
     /// Moves money, and waits for it until `patience` is over or the node stops. What was signed is never told as unsent:
     /// without a word on its end, its hashes are told.
-    async fn pursue(
+    pub(super) async fn pursue(
         &self,
         intent: Intent,
         patience: impl Future<Output = ()>,
@@ -332,7 +332,7 @@ impl ChainHandle {
             Err(ChainError::ContractMissing { .. }) if !needs_contract => {}
             usable => usable?,
         }
-        if matches!(intent, Intent::TakePayment { .. }) {
+        if intent.is_for_others() {
             self.require_room_for_payments()?;
         }
         let (done, told) = oneshot::channel();
@@ -343,7 +343,7 @@ impl ChainHandle {
         told.await.map_err(|_| ChainError::Stopped)?
     }
 
-    /// Checks that the writer's queue has room for a payment. Strangers ask for these: half of the queue is for this wallet's own
+    /// Checks that the writer's queue has room for what strangers ask for: half of the queue is for this wallet's own
     /// transactions.
     pub(super) fn require_room_for_payments(&self) -> Result<(), ChainError> {
         let queue = &self.0.writer;
@@ -354,7 +354,7 @@ impl ChainHandle {
     }
 
     /// Waits for the first answer of the chain, and refuses at once when there is no using it.
-    async fn require_usable(&self) -> Result<(), ChainError> {
+    pub(super) async fn require_usable(&self) -> Result<(), ChainError> {
         let mut status = self.status();
         let status = status.wait_for(|status| *status != ChainStatus::Connecting);
         let status = tokio::select! {
@@ -375,7 +375,7 @@ impl ChainHandle {
         Ok(self.0.reader.confirmed(head.number()))
     }
 
-    fn require_own_deposit(&self, config: &ChannelConfig, amount: Usdc) -> Result<(), ChainError> {
+    pub(super) fn require_own_deposit(&self, config: &ChannelConfig, amount: Usdc) -> Result<(), ChainError> {
         require(config.payer == self.0.wallet, "this wallet is not the channel's payer")?;
         require(config.signer == self.0.wallet, "another key signs for the channel")?;
         self.require_token(config)?;
@@ -388,7 +388,7 @@ impl ChainHandle {
         require(row.amount <= row.cumulative, "the claim is above its voucher")
     }
 
-    fn require_token(&self, config: &ChannelConfig) -> Result<(), ChainError> {
+    pub(super) fn require_token(&self, config: &ChannelConfig) -> Result<(), ChainError> {
         require(config.token == self.spec().token, "the channel's token is not this chain's USDC")
     }
 

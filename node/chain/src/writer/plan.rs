@@ -6,14 +6,15 @@ use alloy::{
 };
 use farthing_os::clock;
 use farthing_protocol::{
-    ChannelConfig, ChannelId, Hash, SignedTransfer, TransferAuthorization, Usdc, keccak256,
+    Address, ChannelConfig, ChannelId, DepositAuthorization, Hash, SignedDeposit, SignedTransfer,
+    TransferAuthorization, Usdc, keccak256,
 };
 
 use super::{Writer, bisect::bisect};
 use crate::{
     contracts::{
-        CREATE2_PROXY, Claim, PAYER_HAS_CODE, PayChannels, TestUsdc, compact, pay_channels_deployment,
-        to_channel, to_consent, to_eth, transfer_call,
+        CREATE2_PROXY, Claim, PAYER_HAS_CODE, PayChannels, TestUsdc, compact, deposit_call,
+        pay_channels_deployment, request_close_call, to_channel, to_consent, to_eth, transfer_call,
     },
     error::ChainError,
     intent::{ClaimRow, DepositTerms, Intent},
@@ -56,7 +57,7 @@ impl From<Body> for Plan {
 
 /// From when an authorization is counted: with a block of the future it would live longer than the node counts it.
 /// The clock of a chain on this machine may jump.
-fn dated(kind: ChainKind, block_secs: u64, now_secs: u64) -> u64 {
+pub(crate) fn dated(kind: ChainKind, block_secs: u64, now_secs: u64) -> u64 {
     if kind == ChainKind::Local { block_secs } else { block_secs.min(now_secs) }
 }
 
@@ -110,6 +111,15 @@ impl Writer {
                 Body { intent: Intent::DeployContract, to: CREATE2_PROXY, value_wei: 0, data }.into()
             }
             Intent::TakePayment { payment } => self.plan_payment(payment).await?,
+            Intent::SponsorDeposit { signed } => {
+                let DepositAuthorization { config, valid_before_secs, .. } = signed.deposit;
+                self.require_sure(what, config.payer, valid_before_secs).await?;
+                call(Intent::SponsorDeposit { signed }, deposit_call(&signed).abi_encode())
+            }
+            Intent::SponsorRequest { config, request, signature } => {
+                let data = request_close_call(&config, &request, &signature).abi_encode();
+                call(Intent::SponsorRequest { config, request, signature }, data)
+            }
         })
     }
 
@@ -150,27 +160,42 @@ impl Writer {
                 let (payer, nonce) = (payment.authorization.from, payment.authorization.nonce);
                 self.reader.is_authorization_used(payer, nonce.into(), at).await?
             }
+            Intent::SponsorDeposit { signed } => {
+                let (payer, nonce) = (signed.deposit.config.payer, signed.deposit.nonce(&self.domain));
+                self.reader.is_authorization_used(payer, nonce.into(), at).await?
+            }
+            // Once the channel was emptied, the word was for what is over.
+            Intent::SponsorRequest { config, request, .. } => {
+                let state = self.state(config, at).await?;
+                state.close_at_secs.is_some() || state.is_empty() || state.round != request.round
+            }
             Intent::SendUsdc { .. } | Intent::SendEth { .. } => false,
         })
     }
 
-    /// A payment that could fail in its block after a trial that succeeds is not sent: it would cost this wallet gas, and its payer
-    /// nothing.
     async fn plan_payment(&self, payment: SignedTransfer) -> Result<Plan, ChainError> {
-        let what = "the payment";
         let TransferAuthorization { from, valid_before_secs, .. } = payment.authorization;
-        let asked = tokio::try_join!(self.reader.code(from), self.reader.head());
+        self.require_sure("the payment", from, valid_before_secs).await?;
+        let (to, data) = (to_eth(self.reader.spec.token), transfer_call(&payment).abi_encode().into());
+        Ok(Body { intent: Intent::TakePayment { payment }, to, value_wei: 0, data }.into())
+    }
+
+    /// An authorization that could fail in its block after a trial that succeeds is not brought: it would cost this wallet gas,
+    /// and its payer nothing.
+    async fn require_sure(
+        &self,
+        what: &'static str,
+        payer: Address,
+        valid_before_secs: u64,
+    ) -> Result<(), ChainError> {
+        let asked = tokio::try_join!(self.reader.code(payer), self.reader.head());
         let (code, head) = asked.map_err(|error| self.failed(what, error))?;
         let reason = match () {
             () if !code.is_empty() => PAYER_HAS_CODE,
             () if valid_before_secs < head.timestamp_secs().saturating_add(PAYMENT_SECS_MIN) => {
                 "the authorization expires too soon for a block"
             }
-            () => {
-                let (to, data) =
-                    (to_eth(self.reader.spec.token), transfer_call(&payment).abi_encode().into());
-                return Ok(Body { intent: Intent::TakePayment { payment }, to, value_wei: 0, data }.into());
-            }
+            () => return Ok(()),
         };
         Err(ChainError::Reverted { what, reason: reason.to_owned() })
     }
@@ -219,17 +244,12 @@ impl Writer {
         let token = verify::token(&self.reader).await.map_err(|unfit| unfit.told(&self.reader.spec.name))?;
         let signature =
             token.sign(&terms.authorization(config.payer, id), self.reader.spec.contract, &self.key);
-        let call = PayChannels::depositWithAuthorizationCall {
-            channel: to_channel(&config),
-            amount: terms.amount.into(),
-            validAfter: U256::ZERO,
-            validBefore: U256::from(terms.valid_before_secs),
-            authSalt: terms.salt.into(),
-            signature: signature.as_bytes().to_vec().into(),
-        };
+        let DepositTerms { amount, valid_before_secs, salt } = terms;
+        let deposit = DepositAuthorization { config, amount, valid_before_secs, salt };
+        let data = deposit_call(&SignedDeposit { deposit, signature }).abi_encode().into();
         let intent = Intent::Deposit { config, target, amount_max, terms: Some(terms), round };
         let to = to_eth(self.reader.spec.contract);
-        Ok(Body { intent, to, value_wei: 0, data: call.abi_encode().into() }.into())
+        Ok(Body { intent, to, value_wei: 0, data }.into())
     }
 
     /// Leaves out what cannot pay. The contract skips such rows, but they cost gas and hide that money which
@@ -315,7 +335,7 @@ fn to_claim(row: &ClaimRow) -> Claim {
 /// The same for every authorization of one decision, so that the token takes one of them at most: each attempt that fails
 /// leaves one with the endpoint that simulated it, which may tell of another state each time. Within a round of the channel
 /// a deposit only grows, and a new round has a new number, so no salt returns that was used.
-fn deposit_salt(id: ChannelId, round: u32, deposited: Usdc) -> Hash {
+pub(crate) fn deposit_salt(id: ChannelId, round: u32, deposited: Usdc) -> Hash {
     let (round, deposited) = (round.to_be_bytes(), deposited.micros().to_be_bytes());
     keccak256(&[b"farthing deposit", id.as_bytes(), &round, &deposited])
 }

@@ -125,13 +125,14 @@ fn steps(
             link: Some(("Back up or restore", "/panel/settings/backup")),
         },
         HomeStep {
-            done: has_money && has_gas,
+            done: has_money,
             title: "Fund the wallet",
             detail: match (has_money, has_gas) {
                 (true, true) => "You have USDC to spend, and ETH for fees.".to_owned(),
-                (true, false) => format!("Send a little ETH for fees to {}.", status.address),
+                (true, false) => "You have USDC to spend. You need ETH for fees only if an owner does not pay them."
+                    .to_owned(),
                 (false, _) => format!(
-                    "Send USDC, and a little ETH for fees, on {} to {}. Samples are free.",
+                    "Send USDC on {} to {}. You need ETH for fees only if an owner does not pay them. Samples are free.",
                     chain_name(&status.chain),
                     status.address
                 ),

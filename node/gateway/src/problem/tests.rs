@@ -7,7 +7,7 @@ use farthing_chain::ChainError;
 use farthing_discovery::ContentError;
 use farthing_ledger::LedgerError;
 use farthing_node::consumer::{
-    AwaitedClose, AwaitedDeposit, BooksError, Cap, LastKnown, MissingFunds, NoRoom,
+    AwaitedClose, AwaitedDeposit, BooksError, Cap, LastKnown, MissingFunds, NoRoom, PendingDeposit,
     answer::Mismatch,
     conduct::{self, Flag, window::Figures},
     rules::SpendingStop,
@@ -36,6 +36,7 @@ fn every_error() -> Vec<BuyError> {
         usdc_have: USDC,
         usdc_need: USDC,
         eth_missing: true,
+        not_sponsored: Some(text()),
     };
     let figures = Figures { failed: 6, broke: 0, of: 6, since_secs: 0, last: text() };
     let errors: Vec<BuyError> = vec![
@@ -79,6 +80,12 @@ fn every_error() -> Vec<BuyError> {
         BuyError::ChainNotReady(NotReady::BalanceUnknown),
         BuyError::ChainUnreachable(ChainError::Unreachable { chain: text(), reason: text() }),
         BuyError::OpenFailed(ChainError::Invalid(text())),
+        BuyError::DepositPending(PendingDeposit {
+            owner: Address::ZERO,
+            amount: USDC,
+            left_secs: 1,
+            why: text(),
+        }),
         BuyError::Unsigned(PolicyError::VoucherAboveDeposit { cumulative: USDC, deposited: Usdc::ZERO }),
         BuyError::Ledger(LedgerError::Ending),
         CatalogError::Store(store::CatalogError::Closed).into(),

@@ -225,8 +225,8 @@ impl CallServer {
         // Later than the word that the longest deadline is over, an answer has no reader.
         let patience = Duration::from_millis(limits::CALL_DEADLINE_MS_MAX + limits::LAST_WORD_MS);
         let (reply, receiver) = Responder::pair();
-        let &Visitor { wallet: peer, is_partner, .. } = visitor;
-        let call = InboundCall { peer, is_partner, is_relayed, origin, message, body, reply };
+        let &Visitor { wallet: peer, range, is_partner } = visitor;
+        let call = InboundCall { peer, is_partner, is_relayed, origin, range, message, body, reply };
         // The queue has a place for every admitted call, so this does not wait.
         if self.calls.send(call).await.is_err() {
             return Some((shutting_down(), Bytes::new()));

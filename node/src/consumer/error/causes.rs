@@ -35,6 +35,28 @@ pub enum AwaitedDeposit {
     Made(Usdc),
 }
 
+/// A deposit that was signed for an owner to bring, and that the chain does not show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PendingDeposit {
+    pub owner: Address,
+    pub amount: Usdc,
+    /// The time for which the owner can still bring it.
+    pub left_secs: u64,
+    pub why: String,
+}
+
+impl std::fmt::Display for PendingDeposit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { owner, amount, left_secs, why } = self;
+        let hours = left_secs.div_ceil(3_600);
+        write!(
+            f,
+            "the owner {owner} has your signed deposit of {amount} USDC, but the chain does not show it: {why}; it may \
+             still arrive within {hours} h, and your node signs no second one for this time"
+        )
+    }
+}
+
 /// The close of a channel that a call waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AwaitedClose {

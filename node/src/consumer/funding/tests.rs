@@ -2,21 +2,22 @@
 
 use std::pin::pin;
 
-use farthing_chain::{Chain, ChainSpec, ChainStatus, ClaimRow, MemoryJournal};
+use farthing_chain::{Chain, ChainError, ChainSpec, ChainStatus, ClaimRow, MemoryJournal};
 use farthing_ledger::{Namespace, PayerChannelRow};
 use farthing_protocol::{SecretKey, Signature, listing::SCHEME_CHANNEL};
 use farthing_testnet::{LocalChain, anvil::Anvil};
+use farthing_wallet::Wallet;
 use redb::backends::InMemoryBackend;
 use tokio::runtime::Handle;
 
-use super::*;
+use super::{wallet::is_unsigned, *};
 use crate::consumer::{
     channels::tests::{row, terms, usdc},
     rest::PlacedDeposit,
 };
 
 /// A funded wallet's handle of the chain, which pays so much for gas.
-async fn wallet(chain: &LocalChain, seed: u8, gas_price_cap_wei: u128) -> ChainHandle {
+pub(super) async fn wallet(chain: &LocalChain, seed: u8, gas_price_cap_wei: u128) -> ChainHandle {
     let key = SecretKey::from_bytes(&[seed; 32]).unwrap();
     chain.fund(key.address(), usdc(1_000_000)).await.unwrap();
     let spec = farthing_chain::local(chain.rpc_url(), Anvil::CHAIN_ID, chain.token);
@@ -28,18 +29,22 @@ async fn wallet(chain: &LocalChain, seed: u8, gas_price_cap_wei: u128) -> ChainH
 }
 
 /// The funding of a wallet without books.
-async fn funding(chain: ChainHandle) -> Funding {
+pub(super) async fn funding(chain: ChainHandle) -> Funding {
     restored(chain, Ledger::with_backend(InMemoryBackend::new()).unwrap()).await
 }
 
-async fn restored(chain: ChainHandle, ledger: Ledger) -> Funding {
+pub(super) async fn restored(chain: ChainHandle, ledger: Ledger) -> Funding {
     limited(chain, ledger, usdc(1_000_000)).await
 }
 
 /// The funding of a wallet that puts so much into channels with an owner.
 async fn limited(chain: ChainHandle, ledger: Ledger, per_owner: Usdc) -> Funding {
+    let mut keys = (1..=u8::MAX).map(|seed| SecretKey::from_bytes(&[seed; 32]).unwrap());
+    let key = keys.find(|key| key.address() == chain.wallet()).unwrap();
     Funding::restore(FundingParts {
         wallet: chain.wallet(),
+        signer: Wallet::from_key(key).signer(chain.domain()),
+        network: None,
         escrows: Escrows::new(chain.spec().escrow(), &BTreeSet::new()),
         chain,
         ledger,
@@ -76,7 +81,7 @@ fn nothing(config: ChannelConfig) -> ClaimRow {
     ClaimRow { config, cumulative, amount: cumulative, signature }
 }
 
-fn accept(chain: &ChainHandle, pay_to: Address) -> Accept {
+pub(super) fn accept(chain: &ChainHandle, pay_to: Address) -> Accept {
     Accept {
         scheme: SCHEME_CHANNEL.to_owned(),
         chain_id: chain.spec().chain_id,

@@ -15,6 +15,7 @@ use farthing_protocol::{
     RefusalCode, SecretKey, SignedClose, Usdc,
     books::{CallRecord, CallsAsked, CallsPage, Shown},
     call::{CallStatus, ChannelSync, Payment},
+    sponsor::{SponsorAsked, SponsorReply},
     wire::NetworkName,
 };
 use farthing_testnet::anvil::Anvil;
@@ -33,6 +34,7 @@ mod asked;
 mod claimed;
 mod compared;
 mod doubled;
+mod errands;
 mod frames;
 mod healed;
 mod hostile_books;
@@ -87,6 +89,9 @@ struct State {
     /// How often it was asked for its books, and whether whoever asks is left waiting.
     times_asked: usize,
     is_slow: bool,
+    /// The errands that it was asked for, and its word on them; `None` leaves them without an answer.
+    errands: Vec<SponsorAsked>,
+    errand_reply: Option<SponsorReply>,
     /// What its refusals bring, and how often the details were asked for.
     offer: Option<relisted::Offer>,
     offers_asked: usize,
@@ -158,6 +163,7 @@ impl Owner {
                 self.state.lock().shown = shown;
                 self.close()
             }
+            CallMessage::Sponsor(asked) => self.sponsor(asked),
         }
     }
 
@@ -249,6 +255,13 @@ impl Owner {
         let state = self.state.lock();
         let all = || page(state.records.clone(), None);
         state.pages.map_or_else(|| Some(all()), |lie| lie(&state, asked))
+    }
+
+    /// Notes what it is asked to bring to the chain, and brings nothing.
+    fn sponsor(&self, asked: SponsorAsked) -> Option<CallReply> {
+        let mut state = self.state.lock();
+        state.errands.push(asked);
+        state.errand_reply.clone().map(CallReply::Sponsor)
     }
 
     fn tell(&self) {

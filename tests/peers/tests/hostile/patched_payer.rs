@@ -29,6 +29,7 @@ use crate::stranger::{join, until_connected};
 
 mod closes;
 mod deposits;
+mod errands;
 mod free_rides;
 mod late;
 mod pending;

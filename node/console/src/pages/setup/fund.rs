@@ -46,7 +46,7 @@ pub(in crate::pages) async fn show(visit: Visit) -> Page {
             },
             Coin {
                 name: "ETH",
-                what_for: "pays the chain's fees; a little is enough",
+                what_for: "is optional: it pays the chain's fees if an owner does not, or if you sell",
                 has: balance.eth.as_ref().map(|eth| eth.0.wei > 0),
                 amount: frame.eth(),
             },
@@ -61,6 +61,7 @@ pub(in crate::pages) async fn show(visit: Visit) -> Page {
 
 impl FundTemplate {
     fn is_funded(&self) -> bool {
-        self.coins.iter().all(|coin| coin.has == Some(true))
+        // Owners pay the fees of those who have USDC alone.
+        self.coins[0].has == Some(true)
     }
 }

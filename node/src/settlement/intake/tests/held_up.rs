@@ -125,6 +125,8 @@ async fn a_payers_close_is_carried_out_while_another_owner_leaves_this_node_wait
     let Books { ledger, book, channels, accounts, .. } = books;
     let funding = Funding::restore(FundingParts {
         wallet: owner.wallet(),
+        signer: Wallet::from_key(owner_key.clone()).signer(owner.domain()),
+        network: None,
         chain: owner.clone(),
         ledger: ledger.clone(),
         channels: channels.clone(),

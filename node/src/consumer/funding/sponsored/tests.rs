@@ -1,0 +1,59 @@
+//! Authorizations that are signed for owners to bring, on a real chain.
+
+use farthing_testnet::{LocalChain, rpc};
+use serde_json::json;
+
+use super::*;
+use crate::consumer::{
+    channels::tests::usdc,
+    funding::tests::{accept, funding, restored, wallet},
+};
+
+const FIRST: (u32, Usdc) = (0, Usdc::ZERO);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_authorization_is_signed_for_a_round_until_it_is_taken_or_lapses() {
+    let chain = LocalChain::start().await.unwrap();
+    let payer = wallet(&chain, 1, u128::MAX / 4).await;
+    let funding = funding(payer.clone()).await;
+    let [config, lapsing] = [2, 3].map(|n| funding.terms(&accept(&payer, Address::from_bytes([n; 20]))));
+    assert_eq!(funding.earlier(config, FIRST).await.unwrap(), None);
+    let signed = funding.sign(config, FIRST, usdc(100_000)).await.unwrap();
+    // Also after a restart.
+    let funding = restored(payer.clone(), funding.0.ledger.clone()).await;
+    assert_eq!(funding.earlier(config, FIRST).await.unwrap(), Some(signed), "the same one again");
+    let another = funding.earlier(config, (0, usdc(1))).await;
+    assert!(matches!(another, Err(NotMade::Before(BuyError::DepositPending(_)))), "{another:?}");
+    assert_eq!(funding.earlier(config, (1, Usdc::ZERO)).await.unwrap(), None, "another round");
+
+    payer.deposit_signed(&signed, FIRST).await.unwrap();
+    assert_eq!(funding.earlier(config, (0, usdc(100_000))).await.unwrap(), None, "it is taken");
+
+    let signed = funding.sign(lapsing, FIRST, usdc(100_000)).await.unwrap();
+    assert_eq!(funding.earlier(lapsing, FIRST).await.unwrap(), Some(signed));
+    for (method, params) in [("evm_increaseTime", json!([25 * 3_600])), ("evm_mine", json!([]))] {
+        rpc::call(&chain.rpc_url(), method, params).await.unwrap();
+    }
+    payer.refresh().await.unwrap();
+    assert_eq!(funding.earlier(lapsing, FIRST).await.unwrap(), None, "it has lapsed");
+}
+
+#[test]
+fn an_owner_is_asked_again_after_a_time_of_its_own_but_neither_at_once_nor_after_days() {
+    for (why, named, secs) in [
+        (NotSponsored::Off, None, 600),
+        (NotSponsored::TooSmall, None, 60),
+        (NotSponsored::TooMany, Some(90), 90),
+        (NotSponsored::TooMany, Some(0), 5),
+        (NotSponsored::DayIsSpent, Some(86_400), 3_600),
+    ] {
+        assert_eq!(wait_after(why, named), Duration::from_secs(secs), "{why:?} {named:?}");
+    }
+}
+
+#[test]
+fn an_owners_words_are_one_line_of_bounded_length() {
+    assert_eq!(words("too\nsmall\u{7}"), "toosmall");
+    assert_eq!(words(&"x".repeat(5_000)).len(), WORDS_CHARS_MAX);
+    assert_eq!(words("\n"), "the owner gives no reason");
+}

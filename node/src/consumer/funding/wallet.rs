@@ -1,0 +1,105 @@
+//! The means for a deposit: the wallet's USDC, and its ETH for gas, unless the owner pays that.
+
+use farthing_chain::{Balances, ChainError, ChainKind};
+use farthing_ledger::LedgerError;
+use farthing_protocol::{Address, Usdc};
+use farthing_shared::{
+    chain_view::{self, NotReady},
+    gas::TransactionCost,
+};
+
+use super::Funding;
+use crate::consumer::{BuyError, MissingFunds, deposits::WantedDeposit};
+
+/// Gas for opening a channel with room for a dear moment; a wallet with less asks owners to pay it.
+const ETH_WEI_MIN: u128 = 20_000_000_000_000;
+/// Gas of a deposit that opens a channel (measured, `docs/contracts.md`), and how many times its cost a deposit is worth that an
+/// owner is asked to pay it for. Owners ask for twenty times as a rule, and gas may rise until they are asked.
+const DEPOSIT_GAS: u64 = 125_000;
+const SPONSORED_FACTOR: u64 = 25;
+
+impl Funding {
+    /// Tells whether the wallet has too little ETH for the gas of its own transactions, as far as the chain was read.
+    pub fn lacks_eth(&self) -> bool {
+        let balances = *self.0.chain.balances().borrow();
+        balances.is_some_and(lacks_eth)
+    }
+
+    pub(super) fn check_ready(&self) -> Result<(), BuyError> {
+        if let Some(closed) = self.0.ledger.closed() {
+            return Err(LedgerError::Closed(closed).into());
+        }
+        chain_view::ready(&self.0.chain).map_err(Into::into)
+    }
+
+    /// Checks that somebody pays for the gas of a deposit: without that an authorization would be signed that nobody
+    /// needs, and count as money at rest until it lapses.
+    pub(super) fn check_gas(&self, owner: Address, balance: Balances, amount: Usdc) -> Result<(), BuyError> {
+        if self.has_gas(owner, balance) {
+            return Ok(());
+        }
+        Err(self.missing(owner, balance, amount.min(balance.usdc)))
+    }
+
+    /// Tells whether the wallet or, as far as is known, the owner pays the gas of a deposit.
+    pub(super) fn has_gas(&self, owner: Address, balance: Balances) -> bool {
+        !lacks_eth(balance) || self.not_sponsored(owner).is_none()
+    }
+
+    /// Makes a deposit without ETH large enough for the owner to pay its gas, as far as the settings and the wallet allow.
+    pub(super) fn sized_for_gas(&self, wanted: WantedDeposit, balance: Balances) -> WantedDeposit {
+        let fee = *self.0.chain.base_fee().borrow();
+        // Gas has no price on a chain of one's own.
+        let is_priced = lacks_eth(balance) && self.0.chain.spec().kind != ChainKind::Local;
+        let Some(fee) = fee.filter(|_| is_priced) else { return wanted };
+        let worth = TransactionCost::of(&fee, DEPOSIT_GAS).likely.saturating_mul(SPONSORED_FACTOR);
+        let most = self.0.policy.deposit_max.min(balance.usdc);
+        WantedDeposit { amount: wanted.amount.max(worth.min(most)), ..wanted }
+    }
+
+    /// The money that is missing. ETH is asked for only where the owner has said that it does not pay the gas.
+    pub(super) fn missing(&self, owner: Address, balance: Balances, usdc_need: Usdc) -> BuyError {
+        let not_sponsored = self.not_sponsored(owner).filter(|_| lacks_eth(balance));
+        BuyError::Unfunded(MissingFunds {
+            address: self.0.wallet,
+            chain: self.0.chain.spec().name.clone(),
+            usdc_have: balance.usdc,
+            usdc_need,
+            eth_missing: not_sponsored.is_some(),
+            not_sponsored,
+        })
+    }
+
+    pub(super) fn balance(&self) -> Result<Balances, BuyError> {
+        let balances = *self.0.chain.balances().borrow();
+        balances.ok_or_else(|| NotReady::BalanceUnknown.into())
+    }
+}
+
+const fn lacks_eth(balance: Balances) -> bool {
+    balance.eth_wei < ETH_WEI_MIN
+}
+
+/// Tells whether a deposit ended before its authorization was signed, so that nobody can bring it.
+pub(super) const fn is_unsigned(error: &ChainError) -> bool {
+    matches!(
+        error,
+        ChainError::InsufficientUsdc { .. }
+            | ChainError::Busy { .. }
+            | ChainError::ContractMissing { .. }
+            | ChainError::Invalid(_)
+    )
+}
+
+/// Tells whether a deposit or a close ended before its transaction was signed, so that it has cost no gas.
+pub const fn is_unsent(error: &ChainError) -> bool {
+    is_unsigned(error)
+        || matches!(
+            error,
+            ChainError::Reverted { .. }
+                | ChainError::GasTooDear { .. }
+                | ChainError::InsufficientEth { .. }
+                | ChainError::Unreachable { .. }
+                | ChainError::Refused { .. }
+        )
+}
