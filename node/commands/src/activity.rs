@@ -14,7 +14,7 @@ use axum::{
     extract::{Query, State},
 };
 use farthing_control::types::{Activity, BoughtCall, CallOutcome, DayFigures, Figures, Measured};
-use farthing_ledger::{Ledger, LedgerError, Promise, Purchase, PurchaseEnd, Timing, day_of};
+use farthing_ledger::{Ledger, LedgerError, Promise, Purchase, day_of};
 use farthing_node::{
     handles::Handles,
     history::{ServiceNames, outcome_of_purchase, served_call, status_and_reason},
@@ -84,10 +84,7 @@ fn promised(promise: &Promise, names: &ServiceNames) -> BoughtCall {
 }
 
 fn bought(purchase: &Purchase, names: &ServiceNames) -> BoughtCall {
-    let timing = match &purchase.end {
-        PurchaseEnd::Acknowledged { timing, .. } => *timing,
-        PurchaseEnd::Released { .. } => Timing::default(),
-    };
+    let timing = purchase.end.timing();
     BoughtCall {
         call_id: purchase.call_id.into(),
         service: purchase.service.into(),
@@ -188,10 +185,7 @@ fn measured(purchases: &[Purchase]) -> Vec<Measured> {
 /// Returns how long an answer took; `None` when the service did not give one.
 fn took_us(purchase: &Purchase) -> Option<u64> {
     let is_answered = purchase.end.status().is_some_and(|status| status < 500);
-    match &purchase.end {
-        PurchaseEnd::Acknowledged { timing, .. } if is_answered => Some(timing.total_us),
-        _ => None,
-    }
+    is_answered.then(|| purchase.end.timing().total_us)
 }
 
 /// The one in the middle, or between the two that are.
@@ -204,6 +198,7 @@ fn median(mut values: Vec<u64>) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use farthing_ledger::{PurchaseEnd, Timing};
     use farthing_protocol::{
         Address, ChannelId, Outcome, Receipt, Signature,
         call::{ChargePolicy, Method},

@@ -47,6 +47,10 @@ pub enum Namespace {
     Sales = 15,
     /// Bodies of their answers.
     SaleBodies = 16,
+    /// Servers of others that this node pays by transfers, by the ids that they have here.
+    Foreign = 17,
+    /// Payments to them, by call id, until a while after their ends.
+    Payments = 18,
 }
 
 /// One change of [`Ledger::put_many`]; `value: None` deletes.

@@ -211,7 +211,7 @@ impl Ledger {
         })
     }
 
-    /// Ended purchases from `owner` behind the id `after` and up to `until`, in the order of ids.
+    /// Ended purchases over channels from `owner` behind the id `after` and up to `until`, in the order of ids.
     pub fn purchases_from(
         &self,
         owner: Address,
@@ -229,7 +229,7 @@ impl Ledger {
             for entry in tx.open_table(PURCHASES)?.range::<&[u8; 16]>(bounds)? {
                 let (id, bytes) = entry?;
                 let row: StoredPurchase = tables::decode("purchases", bytes.value())?;
-                if row.owner == owner {
+                if row.owner == owner && !row.is_by_transfer() {
                     rows.push(row.into_purchase(CallId::from_bytes(*id.value())));
                 }
             }
@@ -347,6 +347,14 @@ pub(crate) fn count_bought(tx: &WriteTransaction, promised_secs: u64, receipt: &
     count(tx, promised_secs, |figures| {
         figures.bought += 1;
         figures.spent = figures.spent.saturating_add(receipt.charged);
+    })
+}
+
+/// Counts a call that a transfer has paid.
+pub(crate) fn count_transferred(tx: &WriteTransaction, promised_secs: u64, charged: Usdc) -> Result<()> {
+    count(tx, promised_secs, |figures| {
+        figures.bought += 1;
+        figures.spent = figures.spent.saturating_add(charged);
     })
 }
 

@@ -60,7 +60,7 @@ pub use rows::{
     payee::{Accepted, BODY_BYTES_MAX, Call, CallRow, Ending, PayeeChannelFacts, PayeeChannelRow, ServedRow},
     payer::{
         Acknowledgement, Observed, PayerChannelFacts, PayerChannelRow, Promise, Purchase, PurchaseEnd,
-        Timing, Uncharged, day_of,
+        Timing, TransferEnd, Uncharged, day_of,
     },
 };
 pub use settlement::{SETTLEMENT_ROWS_MAX, Settlement, SettlementRow, SettlementState};

@@ -9,7 +9,7 @@ use redb::{ReadableTable, WriteTransaction};
 
 pub use self::records::{
     Acknowledgement, Observed, PayerChannelFacts, PayerChannelRow, Promise, Purchase, PurchaseEnd, Timing,
-    Uncharged, day_of,
+    TransferEnd, Uncharged, day_of,
 };
 pub(crate) use self::{
     channel::StoredPayerChannel,
