@@ -27,7 +27,7 @@ mod operations;
 mod payments;
 
 pub use deployment::{ContractFound, DeploymentCost};
-pub use payments::PaymentState;
+pub use payments::{PaymentState, TransferState};
 
 /// Operations that may wait for the writer. More means that something repeats itself.
 const REQUESTS_MAX: usize = 64;
