@@ -24,6 +24,7 @@ use crate::{
         earned::{EarnedOn, MoneyAtEnd},
     },
     consumer::{Consumer, channels::PayerChannels, funding::Funding},
+    foreign::ForeignCalls,
     history::{History, log::CallReader, tally::Tally},
     saved::SavedRequests,
     secrets::Secrets,
@@ -46,6 +47,8 @@ pub struct Handles {
     pub previews: Previews,
     pub catalog: Catalog,
     pub consumer: Consumer,
+    /// Calls of x402 servers.
+    pub foreign: ForeignCalls,
     pub channels: Arc<PayerChannels>,
     pub funding: Funding,
     pub book: Book,

@@ -19,6 +19,7 @@ use crate::{
     alerts::Alerts,
     backup::staged,
     consumer::{Consumer, funding::Funding},
+    foreign::ForeignCalls,
     handles::Handles,
     history::tally::Tally,
     home::{Home, LockedHome},
@@ -69,6 +70,7 @@ impl Node {
 
         let funding = Funding::restore(foundation.funding()).await?;
         let consumer = Consumer::new(foundation.consumer(&funding)?);
+        let foreign = ForeignCalls::restore(foundation.foreign(&consumer, &funding))?;
         let (closes, closes_receiver) = mpsc::channel(CLOSES_QUEUED_MAX);
         let owner = Owner::new(foundation.owner(closes)?);
         let (settlement, settlement_task) =
@@ -94,6 +96,7 @@ impl Node {
             previews: Previews::default(),
             catalog: foundation.catalog,
             consumer,
+            foreign,
             channels: foundation.channels,
             funding,
             book: foundation.book,
@@ -119,7 +122,7 @@ impl Node {
         node.keep_listings(news, versions);
         node.keep_house();
         node.handles.publish().await;
-        let open = node.handles.consumer.recover()?;
+        let open = node.handles.consumer.recover()? + node.handles.foreign.recover()?;
         // What the chain shows is judged by books that know of every call.
         node.background.spawn(settlement_task);
         if open > 0 {
@@ -159,6 +162,7 @@ impl Node {
         self.spawn(self.refused.clone().keep());
         let owner = self.handles.owner.clone();
         self.spawn(async move { owner.tend_sales().await });
+        self.spawn(self.handles.foreign.clone().tend());
     }
 
     fn spawn_for_catalog<F: Future<Output = ()> + Send + 'static>(&self, task: impl FnOnce(Catalog) -> F) {

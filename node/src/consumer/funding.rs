@@ -39,6 +39,7 @@ const ETH_WEI_MIN: u128 = 20_000_000_000_000;
 const DEPOSIT_WAIT_MAX: Duration = Duration::from_secs(30);
 
 mod closes;
+mod pledges;
 mod shown_again;
 
 pub use closes::ClosedUnasked;
@@ -64,6 +65,7 @@ struct FundingInner {
     being_closed: Mutex<BTreeSet<ChannelId>>,
     /// The times at which emptied channels of owners were read again.
     read_again: Mutex<HashMap<Address, Instant>>,
+    pledges: pledges::Pledges,
 }
 
 /// The parts that funding works with.
@@ -137,7 +139,7 @@ impl Funding {
             deposit_max: parts.policy.deposit_max,
             close_delay_max_secs: parts.close_delay_max_secs,
         };
-        let (one_at_a_time, being_made, lost_answers, being_closed, read_again) = Default::default();
+        let (one_at_a_time, being_made, lost_answers, being_closed, read_again, pledges) = Default::default();
         let (refills, promised) =
             (Refills::new(parts.ledger.clone()), Promised::restore(parts.ledger.clone())?);
         let inner = FundingInner {
@@ -152,6 +154,7 @@ impl Funding {
             lost_answers,
             being_closed,
             read_again,
+            pledges,
         };
         Ok(Self(Arc::new(inner)))
     }
@@ -461,9 +464,10 @@ impl Funding {
         })
     }
 
+    /// What the wallet has beside what is promised to x402 servers.
     fn balance(&self) -> Result<Balances, BuyError> {
         let balances = *self.0.chain.balances().borrow();
-        balances.ok_or_else(|| NotReady::BalanceUnknown.into())
+        balances.map(|all| self.0.pledges.left_of(all)).ok_or_else(|| NotReady::BalanceUnknown.into())
     }
 }
 

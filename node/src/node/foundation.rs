@@ -46,6 +46,7 @@ use crate::{
         rules::Rules,
     },
     escrows::Escrows,
+    foreign::ForeignParts,
     home,
     journal::LedgerJournal,
     settlement::SettlementParts,
@@ -182,6 +183,21 @@ impl Foundation {
             stopping: self.stopping.clone(),
             ends: self.ends.clone(),
         })
+    }
+
+    pub(super) fn foreign(&self, consumer: &Consumer, funding: &Funding) -> ForeignParts {
+        ForeignParts {
+            consumer: consumer.clone(),
+            funding: funding.clone(),
+            signer: self.signer.clone(),
+            ledger: self.ledger.clone(),
+            chain: self.chain.clone(),
+            upstream: self.upstream.clone(),
+            allow_private: self.config.network.allow_private,
+            call_deadline: self.config.limits.call_total,
+            tasks: self.tasks.clone(),
+            stopping: self.stopping.clone(),
+        }
     }
 
     pub(super) fn owner(&self, closes: mpsc::Sender<ChannelId>) -> Result<OwnerParts, LedgerError> {

@@ -43,6 +43,7 @@ const LAYERS: [(&str, &[&str]); 3] = [
             "consumer",
             "deployment",
             "escrows",
+            "foreign",
             "history",
             "saved",
             "secrets",
