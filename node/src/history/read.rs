@@ -159,7 +159,12 @@ impl Entry {
 fn bought(call: Purchase, names: &ServiceNames) -> HistoryEntry {
     let (status, reason) = status_and_reason(&call.end);
     let (state, id) = (state_of_purchase(&call), call.call_id.to_string());
+    let transaction = match &call.end {
+        PurchaseEnd::Transferred { transaction, .. } => transaction.map(|hash| hash_text(&hash)),
+        _ => None,
+    };
     HistoryEntry {
+        transaction,
         service: Some(call.service.into()),
         name: names.of(call.service),
         peer: Some(call.owner.into()),

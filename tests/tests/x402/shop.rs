@@ -20,8 +20,8 @@ use tempfile::TempDir;
 
 pub const CHAIN_ID: u64 = 84_532;
 /// USDC there. The official clients take no other token by default.
-const USDC: &str = "0x036CbD53842c5426634e7929541eC2318f3dCF7e";
-const GAS_MONEY_WEI: u128 = 1_000_000_000_000_000_000;
+pub const USDC: &str = "0x036CbD53842c5426634e7929541eC2318f3dCF7e";
+pub const GAS_MONEY_WEI: u128 = 1_000_000_000_000_000_000;
 pub const FUNDS: Usdc = Usdc::from_micros(1_000_000);
 
 /// What a test works with.
@@ -51,12 +51,7 @@ impl Shop {
         let token = token_in_its_place(&anvil.url(), &deployer).await?;
         base_fee(&anvil.url(), "0x0").await?;
 
-        let chain = [
-            ("chain.preset", "base-sepolia".to_owned()),
-            ("chain.rpc_urls", anvil.url()),
-            ("chain.poll_interval_ms", "100".to_owned()),
-        ];
-        let chain = chain.map(|(key, value)| (key.to_owned(), value)).to_vec();
+        let chain = chain_of(&anvil);
         let options = NodeOptions::new(folder.path().join("owner")).set("x402.listen", &"127.0.0.1:0");
         let owner = NodeProcess::start_on(chain, options).await?;
         let wallet = owner.status().await?.address.0;
@@ -206,6 +201,16 @@ impl Shop {
         ensure!(audit.violations.is_empty(), "{:?}", audit.violations);
         Ok(())
     }
+}
+
+/// The settings of nodes on this chain.
+pub fn chain_of(anvil: &Anvil) -> Vec<(String, String)> {
+    let chain = [
+        ("chain.preset", "base-sepolia".to_owned()),
+        ("chain.rpc_urls", anvil.url()),
+        ("chain.poll_interval_ms", "100".to_owned()),
+    ];
+    chain.map(|(key, value)| (key.to_owned(), value)).to_vec()
 }
 
 /// Mines a block with this base fee.
