@@ -258,7 +258,7 @@ $(x402_from_npm): tests/x402/package.json tests/x402/package-lock.json tests/x40
 	touch $@
 
 $(x402_from_pypi): tests/x402/requirements.txt
-	$(call install_from_pypi,tests/x402,calls by the Python client of x402)
+	$(call install_from_pypi,tests/x402,calls by and of the Python packages of x402)
 
 $(halmos_from_pypi): tests/contracts/proof/requirements.txt
 	$(call install_from_pypi,tests/contracts/proof,proofs of the contract)

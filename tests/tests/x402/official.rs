@@ -1,4 +1,4 @@
-//! The official clients buy with their default settings, and a node buys from the official server (`tests/x402`).
+//! The official clients buy with their default settings, and a node buys from the official servers (`tests/x402`).
 
 use std::{
     env,
@@ -139,5 +139,15 @@ async fn a_node_buys_from_the_official_server_for_express_with_its_default_setti
     }
     let mut server = Command::new("node");
     server.arg(folder().join("server.mjs"));
+    buy_from(server).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_buys_from_the_official_server_for_fastapi_with_its_default_settings() -> Result<()> {
+    if !is_there(".venv/.installed")? {
+        return Ok(());
+    }
+    let mut server = Command::new(folder().join(".venv/bin/python"));
+    server.arg(folder().join("server.py"));
     buy_from(server).await
 }
