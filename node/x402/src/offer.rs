@@ -112,9 +112,19 @@ impl Offers {
             Some(_) => None,
             None => Some((Version::One, body.to_vec())),
         };
-        let (version, json) =
-            told.filter(|(_, json)| json.len() <= OFFERS_BYTES_MAX).ok_or(NoOffer::Unreadable)?;
-        let required: RequiredJson = serde_json::from_slice(&json).map_err(|_| NoOffer::Unreadable)?;
+        let (version, json) = told.ok_or(NoOffer::Unreadable)?;
+        Self::read_json(version, &json)
+    }
+
+    /// Reads the JSON of either.
+    ///
+    /// # Errors
+    /// [`NoOffer::Unreadable`].
+    pub fn read_json(version: Version, json: &[u8]) -> Result<Self, NoOffer> {
+        if json.len() > OFFERS_BYTES_MAX {
+            return Err(NoOffer::Unreadable);
+        }
+        let required: RequiredJson = serde_json::from_slice(json).map_err(|_| NoOffer::Unreadable)?;
         if required.x402_version != version.number()
             || required.accepts.is_empty()
             || required.accepts.len() > OFFERS_MAX
