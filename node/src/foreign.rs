@@ -56,7 +56,7 @@ pub struct ForeignParts {
     pub ledger: Ledger,
     pub chain: ChainHandle,
     pub upstream: UpstreamOptions,
-    /// Whether servers of this machine and of private networks are paid.
+    /// True if servers of this machine and of private networks are paid.
     pub allow_private: bool,
     pub call_deadline: Duration,
     /// Work that outlives its caller. Shutdown waits for it.

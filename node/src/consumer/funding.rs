@@ -464,7 +464,7 @@ impl Funding {
         })
     }
 
-    /// What the wallet has beside what is promised to x402 servers.
+    /// The wallet's money, without what is promised to x402 servers.
     fn balance(&self) -> Result<Balances, BuyError> {
         let balances = *self.0.chain.balances().borrow();
         balances.map(|all| self.0.pledges.left_of(all)).ok_or_else(|| NotReady::BalanceUnknown.into())

@@ -20,7 +20,7 @@ const OFFERS_MAX: usize = 64;
 /// A shorter time ends before a payment has reached the chain.
 const TIMEOUT_SECS_MIN: u64 = 10;
 
-/// What a server asks for, as it wrote it.
+/// The ways in which a server wants to be paid, as it wrote them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Offers {
     version: Version,
