@@ -114,7 +114,7 @@ impl Handles {
     /// Returns the history of this node.
     pub fn history(&self) -> History {
         let (ledger, registry) = (self.ledger.clone(), self.registry.clone());
-        History::new(ledger, registry, self.catalog.clone(), self.refused.clone())
+        History::new(ledger, registry, self.catalog.clone(), self.refused.clone(), self.foreign.clone())
     }
 
     /// Returns what the log of calls is read with.

@@ -26,6 +26,8 @@ use farthing_owner::registry::Registry;
 use farthing_protocol::{Address, ServiceId};
 use farthing_shared::{disk::aside, refused::RefusedCalls};
 
+use crate::foreign::ForeignCalls;
+
 pub use self::{
     outcome::of_purchase as outcome_of_purchase,
     place::Place,
@@ -47,6 +49,7 @@ pub struct History {
     registry: Registry,
     catalog: Catalog,
     refused: RefusedCalls,
+    foreign: ForeignCalls,
 }
 
 /// The entries that are looked for.
@@ -70,8 +73,14 @@ impl HistoryFilter {
 }
 
 impl History {
-    pub const fn new(ledger: Ledger, registry: Registry, catalog: Catalog, refused: RefusedCalls) -> Self {
-        Self { ledger, registry, catalog, refused }
+    pub const fn new(
+        ledger: Ledger,
+        registry: Registry,
+        catalog: Catalog,
+        refused: RefusedCalls,
+        foreign: ForeignCalls,
+    ) -> Self {
+        Self { ledger, registry, catalog, refused, foreign }
     }
 
     /// Reads up to `limit` entries, the newest first, and where to go on.
@@ -151,12 +160,14 @@ impl History {
     /// Names of services, as this node knows them now.
     pub fn names(&self) -> ServiceNames {
         let own = self.registry.all();
-        let own = own.iter().map(|own| (own.listing().service, own.listing().name.clone())).collect();
+        let own = own.iter().map(|own| (own.listing().service, own.listing().name.clone()));
+        let foreign = self.foreign.servers().into_iter().map(|server| (server.id, server.name()));
+        let own = own.chain(foreign).collect();
         ServiceNames { own, catalog: self.catalog.clone() }
     }
 }
 
-/// Names of services: those of the owner's own first, then those of the catalog.
+/// Names of services: those of the owner's own and of x402 servers first, then those of the catalog.
 #[derive(Debug)]
 pub struct ServiceNames {
     own: HashMap<ServiceId, String>,

@@ -34,6 +34,13 @@ pub struct ForeignServer {
     pub added_secs: u64,
 }
 
+impl ForeignServer {
+    /// Its host, which stands for a name: a server has no listing.
+    pub fn name(&self) -> String {
+        self.url.host_str().unwrap_or_default().to_owned()
+    }
+}
+
 #[derive(Encode, Decode)]
 #[cbor(map)]
 struct StoredServer {
