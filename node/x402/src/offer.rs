@@ -15,6 +15,9 @@ use super::{
 
 /// Offers with everything that servers put around them have less than 8 KiB.
 pub const OFFERS_BYTES_MAX: usize = 64 * 1024;
+/// One offer is repeated to its server with the payment, in a header that servers bound as well.
+const OFFER_BYTES_MAX: usize = 4 * 1024;
+const RESOURCE_BYTES_MAX: usize = 1024;
 /// More ways to pay than any server has.
 const OFFERS_MAX: usize = 64;
 /// A shorter time ends before a payment has reached the chain.
@@ -61,6 +64,8 @@ pub enum NoOffer {
     Method,
     #[error("the server's offer has no readable {0}")]
     Member(&'static str),
+    #[error("the server's offer has more than {OFFER_BYTES_MAX} bytes")]
+    TooLong,
     #[error("the server asks for a payment of nothing")]
     Nothing,
     #[error("the server waits only {0} s for its payment, which is too short")]
@@ -131,7 +136,9 @@ impl Offers {
         {
             return Err(NoOffer::Unreadable);
         }
-        Ok(Self { version, resource: required.resource, accepts: required.accepts })
+        // A payment need not repeat it.
+        let resource = required.resource.filter(|named| named.to_string().len() <= RESOURCE_BYTES_MAX);
+        Ok(Self { version, resource, accepts: required.accepts })
     }
 
     /// Chooses the cheapest offer that pays this token, whose domain the chain has confirmed.
@@ -156,6 +163,9 @@ impl Offers {
         let offer = OfferJson::deserialize(accepted).map_err(|_| NoOffer::Member("terms"))?;
         if offer.scheme != EXACT {
             return Err(NoOffer::Scheme);
+        }
+        if accepted.to_string().len() > OFFER_BYTES_MAX {
+            return Err(NoOffer::TooLong);
         }
         if self.version.network(token.chain_id).as_ref() != Some(&offer.network) {
             return Err(NoOffer::Network(shortened(&offer.network)));
@@ -213,7 +223,7 @@ impl NoOffer {
             Self::Token => 3,
             Self::Method => 4,
             Self::Domain { .. } => 5,
-            Self::Member(_) | Self::Nothing | Self::TooShort(_) => 6,
+            Self::Member(_) | Self::TooLong | Self::Nothing | Self::TooShort(_) => 6,
         }
     }
 }

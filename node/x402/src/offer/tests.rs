@@ -55,6 +55,7 @@ fn an_offer_that_is_not_to_be_paid_is_refused_with_its_reason() {
         (json!({ "amount": "-1" }), NoOffer::Member("amount")),
         (json!({ "amount": "18446744073709551616" }), NoOffer::Member("amount")),
         (json!({ "amount": "0" }), NoOffer::Nothing),
+        (json!({ "padding": "x".repeat(OFFER_BYTES_MAX) }), NoOffer::TooLong),
         (json!({ "payTo": "0x0000000000000000000000000000000000000000" }), NoOffer::Member("payee")),
         (json!({ "maxTimeoutSeconds": 9 }), NoOffer::TooShort(9)),
         (json!({ "maxTimeoutSeconds": "long" }), NoOffer::Member("terms")),
