@@ -8,6 +8,7 @@ use farthing_control::{
 use farthing_protocol::Usdc;
 use farthing_testnet::{NodeOptions, NodeProcess, demo::metrics};
 use farthing_tests::{
+    command::farthing,
     wait::eventually,
     world::{Answer, PRICE},
 };
@@ -71,14 +72,22 @@ async fn servers_are_listed_and_called_until_they_are_removed() -> Result<()> {
     let control = buyer.node.control();
     let listed = control.ask(endpoint::X402Servers).await?;
     assert_eq!(listed.iter().map(|one| one.id).collect::<Vec<_>>(), [buyer.server]);
+    // As a person does it: the same server again keeps its id.
+    let id = buyer.server.to_string();
+    let added = farthing(&buyer.node, &["x402", "add", &server.url]).await?.ok()?;
+    ensure!(added.out.contains(&id), "{added:?}");
+    let shown = farthing(&buyer.node, &["x402", "list", "--json"]).await?.ok()?.json()?;
+    assert_eq!((&shown[0]["id"], shown.as_array().map(Vec::len)), (&json!(id), Some(1)));
+    let called = ["call", &id, "GET", "/v1/data", "--max-price", ENOUGH];
+    assert_eq!(farthing(&buyer.node, &called).await?.ok()?.out, "{\"sold\":true}");
     server.speak_version_one();
     let answer = buyer.call("/v1/data", "one", Some(ENOUGH)).await?;
     ensure!(answer.status == StatusCode::OK, "{answer:?}");
     assert_eq!(answer.json(), json!({ "sold": true }));
-    control.ask(endpoint::RemoveX402Server.of(buyer.server)).await?;
+    farthing(&buyer.node, &["x402", "remove", &id]).await?.ok()?;
     ensure!(control.ask(endpoint::X402Servers).await?.is_empty());
     expect(&buyer.call("/v1/data", "two", Some(ENOUGH)).await?, "unknown-service", &json!(false))?;
-    buyer.check(&shop, PRICE).await
+    buyer.check(&shop, Usdc::from_micros(2 * PRICE.micros())).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
