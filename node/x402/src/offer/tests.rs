@@ -1,3 +1,5 @@
+//! Offers that are paid, and every kind that is not.
+
 use super::*;
 use crate::{payment, testing::terms};
 
