@@ -15,7 +15,7 @@ mod terms;
 mod testing;
 
 pub use chains::Version;
-pub use offer::{NoOffer, OFFERS_BYTES_MAX, Offer, Offers, payment_header};
+pub use offer::{NoOffer, OFFERS_BYTES_MAX, Offer, Offers};
 pub use payment::{InvalidPayment, Malformed, PAYMENT_BYTES_MAX, ReceivedPayment, read, read_json};
 pub use settled::{SettlementHeard, SettlementTold};
 pub use terms::Terms;

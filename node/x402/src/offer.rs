@@ -232,7 +232,10 @@ impl Offer {
     /// The name of the header that carries the payment.
     #[must_use]
     pub const fn header_name(&self) -> &'static str {
-        payment_header(self.version)
+        match self.version {
+            Version::One => "x-payment",
+            Version::Two => "payment-signature",
+        }
     }
 
     /// The header that pays this offer.
@@ -264,15 +267,6 @@ impl Offer {
                 payment
             }
         })
-    }
-}
-
-/// The name of the header that carries a payment of this version.
-#[must_use]
-pub const fn payment_header(version: Version) -> &'static str {
-    match version {
-        Version::One => "x-payment",
-        Version::Two => "payment-signature",
     }
 }
 
