@@ -95,7 +95,7 @@ impl ForeignCalls {
 
     /// Returns whether this id is that of an x402 server.
     pub fn has(&self, service: ServiceId) -> bool {
-        self.0.servers.get(service).is_some()
+        self.0.servers.has(service)
     }
 
     /// Lists the servers, by their ids.

@@ -111,6 +111,10 @@ impl ForeignServers {
         Ok(Self { ledger, known: RwLock::new(known), upstream, allow_private })
     }
 
+    pub(super) fn has(&self, id: ServiceId) -> bool {
+        self.known.read().contains_key(&id)
+    }
+
     pub(super) fn get(&self, id: ServiceId) -> Option<ForeignServer> {
         self.known.read().get(&id).cloned()
     }
