@@ -260,6 +260,7 @@ impl ForeignCalls {
             header: offer.payment(&transfer),
             since_block: chain.head().borrow().as_ref().map_or(0, |head| head.number),
             time_secs,
+            answered: None,
         })
     }
 
@@ -286,6 +287,11 @@ impl ForeignCalls {
             };
             self.taken(promise, end).await;
         } else {
+            if let Ok(answer) = &answer
+                && answer.status != PAYMENT_REQUIRED
+            {
+                self.note_answer(call_id, payment, answer.status).await;
+            }
             self.follow(call_id);
         }
         let why = match answer {
@@ -306,6 +312,14 @@ impl ForeignCalls {
         };
         let until = clock::timestamp(payment.transfer.authorization.valid_before_secs);
         Err(ForeignError::Open { why, until }.into())
+    }
+
+    /// Keeps the status of an answer until the chain tells whether it was paid.
+    async fn note_answer(&self, call_id: CallId, payment: &ForeignPayment, status: u16) {
+        let answered = ForeignPayment { answered: Some(status), ..payment.clone() };
+        if let Err(error) = self.0.payments.put(call_id, &answered).await {
+            tracing::warn!(%call_id, %error, "the status of an answer is not stored");
+        }
     }
 
     /// Asks for the answer of a call that is paid, with its payment.

@@ -23,6 +23,9 @@ pub(super) struct ForeignPayment {
     /// Seconds since the Unix epoch.
     #[n(5)]
     pub(super) time_secs: u64,
+    /// The status of an answer that did not say how the payment ended.
+    #[n(6)]
+    pub(super) answered: Option<u16>,
 }
 
 /// The payments that the ledger has.
@@ -90,6 +93,7 @@ mod tests {
             header: "e30=".to_owned(),
             since_block: 9,
             time_secs: 1,
+            answered: None,
         };
         let payments = ForeignPayments(Ledger::open(&path, OpenMode::Create).unwrap());
         payments.put(one, &payment).await.unwrap();

@@ -133,6 +133,17 @@ async fn a_server_that_asks_again_after_it_was_paid_gets_no_second_payment() -> 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_answer_without_a_word_on_its_payment_is_given_and_the_chain_says_what_it_cost() -> Result<()> {
+    let (shop, server, buyer) = market().await?;
+    server.behave(Manner::Quiet);
+    let answer = buyer.call("/v1/data", "one", Some(ENOUGH)).await?;
+    ensure!(answer.status == StatusCode::OK && answer.header("x-farthing-charged") == "0.002", "{answer:?}");
+    let entry = buyer.until_it_ends(HistoryState::Charged).await?;
+    ensure!(entry.transaction.is_some() && entry.status == Some(200), "{entry:?}");
+    buyer.check(&shop, PRICE).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_is_lost_is_charged_once_and_can_be_asked_for_again() -> Result<()> {
     let (shop, server, buyer) = market().await?;
     server.behave(Manner::Breaks);

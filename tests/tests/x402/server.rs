@@ -32,6 +32,8 @@ pub enum Manner {
     AsksAgain,
     /// It takes the payment, and the connection breaks before its answer.
     Breaks,
+    /// It takes the payment, and answers without a word on it.
+    Quiet,
     /// It takes nothing, and asks for a payment.
     Refuses,
 }
@@ -140,6 +142,7 @@ async fn answer(State(counter): State<Counter>, request: Request) -> Response {
     desk.payments.push((payment, taken.clone()));
     match (manner, taken) {
         (Manner::Honest, Some(transaction)) => sold(&desk, &transaction),
+        (Manner::Quiet, _) => "{\"sold\":true}".into_response(),
         (Manner::Breaks, _) => {
             let broken = futures::stream::once(async { Err::<Bytes, _>(io::Error::other("broken off")) });
             Body::from_stream(broken).into_response()
