@@ -251,14 +251,14 @@ $(tools_from_pypi): tests/tools/requirements.txt
 	$(call install_from_pypi,tests/tools,tests by tools from PyPI)
 
 .PHONY: x402-deps
-x402-deps: $(x402_from_npm) $(x402_from_pypi) ## Install pinned clients of x402 into tests/x402
+x402-deps: $(x402_from_npm) $(x402_from_pypi) ## Install pinned clients and servers of x402 into tests/x402
 
 $(x402_from_npm): tests/x402/package.json tests/x402/package-lock.json tests/x402/.npmrc
 	npm ci --prefer-offline --prefix tests/x402
 	touch $@
 
 $(x402_from_pypi): tests/x402/requirements.txt
-	$(call install_from_pypi,tests/x402,calls by the Python client of x402)
+	$(call install_from_pypi,tests/x402,calls by and of the Python packages of x402)
 
 $(halmos_from_pypi): tests/contracts/proof/requirements.txt
 	$(call install_from_pypi,tests/contracts/proof,proofs of the contract)

@@ -76,8 +76,8 @@ use channels::PayerChannels;
 use compare::{BookComparer, BookComparison};
 use conduct::Conduct;
 pub use error::{
-    AwaitedClose, AwaitedDeposit, BadPage, BooksError, BuyError, Cap, LastKnown, MissingFunds, NoAnswer,
-    NoRoom, NotTold, PendingDeposit, Unseen,
+    AwaitedClose, AwaitedDeposit, BadPage, BooksError, BuyError, Cap, ForeignError, LastKnown, MissingFunds,
+    NoAnswer, NoRoom, NotTold, PendingDeposit, Unseen,
 };
 use funding::Funding;
 use heal::Accusations;
@@ -128,7 +128,7 @@ pub struct Bought {
     pub body: Bytes,
     pub price: Usdc,
     pub charged: Usdc,
-    /// Digest of the owner's receipt.
+    /// Digest of the owner's receipt; of an x402 server the transaction that paid it, or zeros while it is not known.
     pub receipt: farthing_protocol::Hash,
     pub timing: Timing,
     /// True if the call had been paid before, and its answer is given again.
@@ -186,7 +186,7 @@ impl PurchaseSettings {
 }
 
 /// The right to work on one call id, with what is known of the call's copies: a repeat sees the first one's end.
-type Turn = farthing_shared::keyed_mutex::KeyedGuard<Copies>;
+pub(crate) type Turn = farthing_shared::keyed_mutex::KeyedGuard<Copies>;
 type Slot = farthing_shared::keyed_mutex::KeyedSlot<Copies>;
 
 /// The consumer half of the node. A cheap handle.
@@ -335,12 +335,17 @@ impl Consumer {
         Ok(bought)
     }
 
+    /// Waits for the right to work on a call id, which one order has at a time.
+    pub(crate) async fn turn(&self, call_id: CallId) -> Turn {
+        self.0.turns.take(call_id).await
+    }
+
     /// Time since this run began, in which the ages of copies are counted.
     fn uptime(&self) -> Duration {
         self.0.started.elapsed()
     }
 
-    fn may_buy(&self) -> Result<(), BuyError> {
+    pub(crate) fn may_buy(&self) -> Result<(), BuyError> {
         self.may_spend()?;
         if self.0.tasks.is_closed() { Err(BuyError::ShuttingDown) } else { Ok(()) }
     }

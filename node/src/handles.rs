@@ -25,6 +25,7 @@ use crate::{
         money_at_end::{EarnedOn, MoneyAtEnd},
     },
     consumer::{Consumer, channels::PayerChannels, funding::Funding},
+    foreign::ForeignCalls,
     history::{History, log::CallReader, tally::Tally},
     saved::SavedRequests,
     secrets::Secrets,
@@ -47,6 +48,8 @@ pub struct Handles {
     pub previews: Previews,
     pub catalog: Catalog,
     pub consumer: Consumer,
+    /// Calls of x402 servers.
+    pub foreign: ForeignCalls,
     pub channels: Arc<PayerChannels>,
     pub funding: Funding,
     pub book: Book,
@@ -114,7 +117,8 @@ impl Handles {
     pub fn history(&self) -> History {
         let (ledger, registry) = (self.ledger.clone(), self.registry.clone());
         let (refused, awaited) = (self.refused.clone(), self.consumer.awaited());
-        History::new(ledger, registry, self.catalog.clone(), refused, awaited)
+        let foreign = self.foreign.clone();
+        History::new(ledger, registry, self.catalog.clone(), refused, (awaited, foreign))
     }
 
     /// Returns what the log of calls is read with.

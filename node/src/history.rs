@@ -26,6 +26,8 @@ use farthing_owner::registry::Registry;
 use farthing_protocol::{Address, ServiceId};
 use farthing_shared::{blocking::run_blocking, refused::RefusedCalls};
 
+use crate::foreign::ForeignCalls;
+
 pub use self::{
     outcome::of_purchase as outcome_of_purchase,
     place::Place,
@@ -49,6 +51,7 @@ pub struct History {
     catalog: Catalog,
     refused: RefusedCalls,
     awaited: AwaitedCalls,
+    foreign: ForeignCalls,
 }
 
 /// The entries that are looked for.
@@ -77,9 +80,9 @@ impl History {
         registry: Registry,
         catalog: Catalog,
         refused: RefusedCalls,
-        awaited: AwaitedCalls,
+        (awaited, foreign): (AwaitedCalls, ForeignCalls),
     ) -> Self {
-        Self { ledger, registry, catalog, refused, awaited }
+        Self { ledger, registry, catalog, refused, awaited, foreign }
     }
 
     /// Reads up to `limit` entries, the newest first, and where to go on.
@@ -159,12 +162,14 @@ impl History {
     /// Names of services, as this node knows them now.
     pub fn names(&self) -> ServiceNames {
         let own = self.registry.all();
-        let own = own.iter().map(|own| (own.listing().service, own.listing().name.clone())).collect();
+        let own = own.iter().map(|own| (own.listing().service, own.listing().name.clone()));
+        let foreign = self.foreign.servers().into_iter().map(|server| (server.id, server.name()));
+        let own = own.chain(foreign).collect();
         ServiceNames { own, catalog: self.catalog.clone() }
     }
 }
 
-/// Names of services: those of the owner's own first, then those of the catalog.
+/// Names of services: those of the owner's own and of x402 servers first, then those of the catalog.
 #[derive(Debug)]
 pub struct ServiceNames {
     own: HashMap<ServiceId, String>,

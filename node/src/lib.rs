@@ -7,6 +7,7 @@ pub mod chain_spec;
 pub mod consumer;
 pub mod deployment;
 pub mod escrows;
+pub mod foreign;
 pub mod handles;
 pub mod history;
 pub mod home;

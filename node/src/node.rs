@@ -22,6 +22,7 @@ use crate::{
     alerts::Alerts,
     approvals::Approvals,
     backup::staged,
+    foreign::ForeignCalls,
     handles::Handles,
     history::tally::Tally,
     home::{Home, LockedHome},
@@ -71,6 +72,7 @@ impl Node {
 
         let (halves, settlement_task) = Halves::start(foundation.halves()).await?;
         let readiness = foundation.readiness(&halves);
+        let foreign = ForeignCalls::restore(foundation.foreign(&halves.consumer))?;
         let backups = foundation.backups()?;
         let health = foundation.health()?;
         let approvals = Approvals::default();
@@ -92,6 +94,7 @@ impl Node {
             previews: Previews::default(),
             catalog: foundation.catalog,
             consumer: consumer.consumer,
+            foreign,
             channels: consumer.channels,
             funding: consumer.funding,
             book: owner.book,
@@ -118,7 +121,7 @@ impl Node {
         node.keep_listings(news, versions);
         node.keep_house();
         node.handles.publish().await;
-        let open = node.handles.consumer.recover()?;
+        let open = node.handles.consumer.recover()? + node.handles.foreign.recover()?;
         // What the chain shows is judged by books that know of every call.
         node.background.spawn(settlement_task);
         if open > 0 {
@@ -158,6 +161,7 @@ impl Node {
         self.spawn(self.refused.clone().keep());
         let owner = self.handles.owner.clone();
         self.spawn(async move { owner.tend_sales().await });
+        self.spawn(self.handles.foreign.clone().tend());
     }
 
     fn spawn_for_catalog<F: Future<Output = ()> + Send + 'static>(&self, task: impl FnOnce(Catalog) -> F) {

@@ -28,7 +28,7 @@ mod payments;
 mod sponsored;
 
 pub use deployment::{ContractFound, DeploymentCost};
-pub use payments::PaymentState;
+pub use payments::{PaymentState, TransferState};
 pub use sponsored::SponsorTrial;
 
 /// Operations that may wait for the writer. More means that something repeats itself.

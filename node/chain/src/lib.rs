@@ -37,7 +37,7 @@ pub use error::{ChainError, eth};
 pub use fees::gas_limit;
 pub use handle::{
     Chain, ChainHandle, ClaimReport, ContractBooks, ContractFound, DeploymentCost, Landed, PaymentState,
-    SponsorTrial, TxReport,
+    SponsorTrial, TransferState, TxReport,
 };
 pub use intent::ClaimRow;
 pub use journal::{ENTRY_BYTES_MAX, Journal, JournalError, MemoryJournal, Mined, Record, TxHash};

@@ -10,7 +10,7 @@ use super::{
     alert::Alert, api::Api, backup::Backup, bridge::Bridge, call::Call, calls::Calls, catalog::Catalog,
     chain::Chain, channel::Channel, config::Config, console::Console, contract::Contract, failure::Exit,
     init::Init, logs::Logs, mcp::Mcp, net::Net, sdk::Sdk, secret::Secret, spending::Spending,
-    testnet::Testnet, tls::Tls, wallet::Wallet,
+    testnet::Testnet, tls::Tls, wallet::Wallet, x402::X402,
 };
 
 /// Buy and sell data by the call, paid in USDC.
@@ -110,6 +110,9 @@ pub enum Command {
     /// Services on the network
     #[command(subcommand)]
     Catalog(Catalog),
+    /// Servers that are no nodes and sell over x402; this node pays them for each call
+    #[command(subcommand)]
+    X402(X402),
     /// Generate client code for a service, in many languages
     #[command(subcommand)]
     Sdk(Sdk),

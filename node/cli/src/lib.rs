@@ -38,6 +38,7 @@ mod tls;
 mod version;
 mod visible;
 mod wallet;
+mod x402;
 
 use std::{ffi::OsString, sync::Arc, time::Duration};
 
@@ -134,6 +135,7 @@ pub async fn execute(cli: Cli, log: Arc<Log>) -> Result<(), Failure> {
         Command::Console(verb) => console::console(&context, &verb).await,
         Command::Config(verb) => config::config(&context, &verb),
         Command::Testnet(verb) => testnet::testnet(&context, verb).await,
+        Command::X402(verb) => x402::x402(&context, verb).await,
         Command::Version => version::version(&context).await,
     }
 }

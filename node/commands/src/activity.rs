@@ -15,8 +15,7 @@ use axum::{
 };
 use farthing_control::types::{Activity, BoughtCall, CallOutcome, DayFigures, Figures, Measured};
 use farthing_ledger::{
-    CallFigures, Latencies, Ledger, LedgerError, Promise, Purchase, PurchaseEnd, Side, Subject, Timing,
-    day_of,
+    CallFigures, Latencies, Ledger, LedgerError, Promise, Purchase, Side, Subject, day_of,
 };
 use farthing_node::{
     handles::Handles,
@@ -88,10 +87,7 @@ fn promised(promise: &Promise, names: &ServiceNames) -> BoughtCall {
 }
 
 fn bought(purchase: &Purchase, names: &ServiceNames) -> BoughtCall {
-    let timing = match &purchase.end {
-        PurchaseEnd::Acknowledged { timing, .. } => *timing,
-        PurchaseEnd::Released { .. } => Timing::default(),
-    };
+    let timing = purchase.end.timing();
     BoughtCall {
         call_id: purchase.call_id.into(),
         service: purchase.service.into(),
@@ -199,14 +195,12 @@ fn measured(purchases: &[Purchase]) -> Vec<Measured> {
 /// Returns how long an answer took; `None` when the service did not give one.
 fn took_us(purchase: &Purchase) -> Option<u64> {
     let is_answered = purchase.end.status().is_some_and(|status| status < 500);
-    match &purchase.end {
-        PurchaseEnd::Acknowledged { timing, .. } if is_answered => Some(timing.total_us),
-        _ => None,
-    }
+    is_answered.then(|| purchase.end.timing().total_us)
 }
 
 #[cfg(test)]
 mod tests {
+    use farthing_ledger::{PurchaseEnd, Timing};
     use farthing_protocol::{
         Address, ChannelId, Outcome, Receipt, Signature,
         call::{ChargePolicy, Method},

@@ -72,6 +72,7 @@ mod calls;
 mod catalog;
 mod contract;
 mod flagged;
+mod foreign;
 mod health;
 mod history;
 mod inspect;

@@ -190,7 +190,8 @@ settings! {
             "/dnsaddr/bootstrap.libp2p.io/p2p/QmcZf59bWwK5XFi76CZX8cbJ4BhTzzA3gU1ZjYZcYW3dwt",
             "/dnsaddr/va1.bootstrap.libp2p.io/p2p/12D3KooWKnDdG3iXw9eTFijk3EWSunZcFi54Zka4wmtqtt6rPxc8",
         ]);
-        /// Publish and dial private and loopback addresses; for test networks on one machine or LAN.
+        /// Publish and dial private and loopback addresses, and buy from x402 servers there; for test networks on one
+        /// machine or LAN.
         allow_private: bool = Switch, Value("false");
         /// Send new records and listings to neighbours at once; without it they spread within minutes.
         gossip: bool = Switch, Value("true");

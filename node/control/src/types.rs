@@ -11,8 +11,8 @@ use utoipa::ToSchema;
 
 pub use self::{
     activity::*, alerts::*, approvals::*, backup::*, calls::*, catalog::*, channel::*, console::*,
-    contract::*, flagged::*, history::*, inspect::*, logs::*, problem::*, reach::*, saved::*, secrets::*,
-    series::*, service_file::*, services::*, spending::*,
+    contract::*, flagged::*, foreign::*, history::*, inspect::*, logs::*, problem::*, reach::*, saved::*,
+    secrets::*, series::*, service_file::*, services::*, spending::*,
 };
 pub use crate::{
     eth::Eth,
@@ -82,6 +82,7 @@ mod channel;
 mod console;
 mod contract;
 mod flagged;
+mod foreign;
 pub mod history;
 mod inspect;
 mod logs;

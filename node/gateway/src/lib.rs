@@ -23,6 +23,7 @@ use farthing_control::types::{HEADER_CALL_ID, HEADER_CHARGED, HEADER_PRICE, HEAD
 use farthing_discovery::CatalogError;
 use farthing_node::{
     consumer::{BuyError, Consumer, Order, spending::Grant},
+    foreign::ForeignCalls,
     handles::Handles,
     secrets::Secrets,
     status::Readiness,
@@ -63,6 +64,7 @@ const DOCUMENTS_PART: usize = 4;
 #[derive(Clone, Debug)]
 pub struct Gateway {
     pub consumer: Consumer,
+    pub foreign: ForeignCalls,
     pub secrets: Arc<Secrets>,
     pub readiness: Readiness,
     pub documents: Documents,
@@ -159,6 +161,14 @@ async fn carry_out(
     let called = AskedCall::of(&order, started);
     // Buying refuses what is out of scope, and notes it as it notes every call.
     let is_in_scope = order.in_scope().is_ok();
+    if gateway.foreign.has(order.service) {
+        // It has no listing: its server alone knows what it sells.
+        let reader = AnswerReader::of(&order, asked);
+        let bought =
+            gateway.foreign.buy(order).await.map(|bought| answer::bought(bought, &reader, started.elapsed()));
+        let answer = bought.map_err(|error| refused(&error, call_id));
+        return answer.unwrap_or_else(|problem| gateway.refuse(called, problem.with_call_id(call_id)));
+    }
     let document = if is_in_scope { gateway.document(&order, origin).await } else { None };
     let answer = match document {
         Some(document) => document.map(IntoResponse::into_response),
@@ -181,6 +191,7 @@ impl Gateway {
         let gateway = &node.config.gateway;
         Self {
             consumer: node.consumer.clone(),
+            foreign: node.foreign.clone(),
             secrets: node.secrets.clone(),
             readiness: node.readiness.clone(),
             documents: Documents::new(documents, node.catalog.clone()),

@@ -9,7 +9,7 @@ use axum::{
 };
 use farthing_control::types::{HEADER_CALL_ID, HEADER_CHARGED, ProblemName as Name};
 use farthing_discovery::{CatalogError, PlanError};
-use farthing_node::consumer::{BuyError, Unanswered};
+use farthing_node::consumer::{BuyError, ForeignError, Unanswered};
 use farthing_protocol::{CallId, Usdc};
 use farthing_serve::TurnedAway;
 use serde_json::{Value, json};
@@ -356,6 +356,7 @@ impl From<&BuyError> for Problem {
             BuyError::NotRepeated { .. } => {
                 (UNAVAILABLE, Name::AnswerNotRepeated, "The call is done and its answer is not available now")
             }
+            BuyError::Foreign(error) => foreign(error),
             BuyError::Undecided(_) | BuyError::NotStored(_) => {
                 (StatusCode::GATEWAY_TIMEOUT, Name::Undecided, "It is not known yet how the call ended")
             }
@@ -367,11 +368,12 @@ impl From<&BuyError> for Problem {
             | BuyError::NotStored(_)
             | BuyError::Failed
             | BuyError::Service(CatalogError::NotRead(_))
-            | BuyError::Undecided(_) => problem.undecided(),
+            | BuyError::Undecided(_)
+            | BuyError::Foreign(ForeignError::Open { .. }) => problem.undecided(),
             BuyError::BadAnswer { charged, .. } => problem.charging(*charged),
-            BuyError::BodyGone { charged } | BuyError::NotRepeated { charged, .. } => {
-                problem.charging(Some(*charged))
-            }
+            BuyError::BodyGone { charged }
+            | BuyError::NotRepeated { charged, .. }
+            | BuyError::Foreign(ForeignError::Withheld { charged, .. }) => problem.charging(Some(*charged)),
             BuyError::AboveMaxPrice { price, .. }
             | BuyError::DeclinedCharged { price }
             | BuyError::PriceChanged { now: price, .. } => problem.costing(*price),
@@ -394,6 +396,34 @@ impl From<&BuyError> for Problem {
             }
             BuyError::Refused(refusal) => problem.retry_after(refusal.retry_after_ms),
             _ => problem,
+        }
+    }
+}
+
+/// A call of an x402 server.
+const fn foreign(error: &ForeignError) -> (StatusCode, Name, &'static str) {
+    match error {
+        ForeignError::NoMaxPrice => (PAYMENT, Name::PriceAboveCap, "The call names no highest price"),
+        ForeignError::Path => (NOT_FOUND, Name::UnknownPath, "The service has no such path"),
+        ForeignError::Unreachable(_) => {
+            (BAD_GATEWAY, Name::OwnerUnreachable, "The x402 server does not answer")
+        }
+        ForeignError::Offer(_) => {
+            (PAYMENT, Name::NoCommonScheme, "The x402 server accepts no way of payment that this node has")
+        }
+        ForeignError::Unfunded { .. } => {
+            (PAYMENT, Name::InsufficientFunds, "The wallet has not enough funds")
+        }
+        ForeignError::Lapsed => {
+            (CONFLICT, Name::CallIdConflict, "The payment of this call id was never taken")
+        }
+        ForeignError::Open { .. } => (
+            StatusCode::GATEWAY_TIMEOUT,
+            Name::Undecided,
+            "It is not known yet whether the payment was taken",
+        ),
+        ForeignError::Withheld { .. } => {
+            (CONFLICT, Name::AnswerNoLongerKept, "The call is paid, and the server gives no answer")
         }
     }
 }

@@ -49,6 +49,10 @@ pub enum Namespace {
     SaleBodies = 16,
     /// Deposits that were signed for owners to bring, by channel.
     SignedDeposits = 17,
+    /// Servers of others that this node pays by transfers, by the ids that they have here.
+    Foreign = 18,
+    /// Payments to them, by call id, until a while after their ends.
+    Payments = 19,
 }
 
 /// One change of [`Ledger::put_many`]; `value: None` deletes.

@@ -212,7 +212,7 @@ impl Ledger {
         })
     }
 
-    /// Ended purchases from `owner` behind the id `after` and up to `until`, in the order of ids.
+    /// Ended purchases over channels from `owner` behind the id `after` and up to `until`, in the order of ids.
     pub fn purchases_from(
         &self,
         owner: Address,
@@ -230,7 +230,7 @@ impl Ledger {
             for entry in tx.open_table(PURCHASES)?.range::<&[u8; 16]>(bounds)? {
                 let (id, bytes) = entry?;
                 let row: StoredPurchase = tables::decode("purchases", bytes.value())?;
-                if row.owner == owner {
+                if row.owner == owner && !row.is_by_transfer() {
                     rows.push(row.into_purchase(CallId::from_bytes(*id.value())));
                 }
             }
@@ -348,6 +348,14 @@ pub(crate) fn count_bought(group: &mut Group<'_>, promised_secs: u64, receipt: &
     count(group, promised_secs, |figures| {
         figures.bought += 1;
         figures.spent = figures.spent.saturating_add(receipt.charged);
+    })
+}
+
+/// Counts a call that a transfer has paid.
+pub(crate) fn count_transferred(group: &mut Group<'_>, promised_secs: u64, charged: Usdc) -> Result<()> {
+    count(group, promised_secs, |figures| {
+        figures.bought += 1;
+        figures.spent = figures.spent.saturating_add(charged);
     })
 }
 

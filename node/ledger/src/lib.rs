@@ -63,7 +63,7 @@ pub use rows::{
     },
     payer::{
         Acknowledgement, ChannelChange, PayerChannelFacts, PayerChannelRow, Promise, Purchase, PurchaseEnd,
-        Timing, Uncharged, day_of,
+        Timing, TransferEnd, Uncharged, day_of,
     },
 };
 pub use settlement::{SETTLEMENT_ROWS_MAX, Settlement, SettlementRow, SettlementState};

@@ -2,6 +2,7 @@
 //!
 //! 1. [`Ledger::promise`] queues the promise at once; its commit runs beside the call.
 //! 2. [`Ledger::acknowledge`] closes it with the owner's receipt, or [`Ledger::release`] without a charge.
+//!    A call that is paid by a transfer of its own is closed by [`Ledger::transferred`].
 //! 3. What stays open after a crash is [`Ledger::unresolved`]: with everything needed to ask again.
 //!
 //! Invariants: per channel acknowledged = opening balance + Σ charges of acknowledged receipts, pruned ones
@@ -11,6 +12,7 @@
 mod chain_facts;
 mod missing_calls;
 mod receipts;
+mod transfers;
 
 use std::sync::Arc;
 

@@ -194,11 +194,9 @@ impl Accounts {
         }
         let Some(purchase) = self.ledger.purchase(call_id)? else { return Ok(Earlier::Nothing) };
         Ok(match &purchase.end {
-            PurchaseEnd::Acknowledged { outcome, .. } if outcome.is_the_services_answer() => {
-                Earlier::Bought(Box::new(purchase))
-            }
+            end if end.is_answered() => Earlier::Bought(Box::new(purchase)),
             PurchaseEnd::Released { in_doubt: true, .. } => Earlier::InDoubt,
-            PurchaseEnd::Acknowledged { .. } | PurchaseEnd::Released { .. } => Earlier::Nothing,
+            _ => Earlier::Nothing,
         })
     }
 

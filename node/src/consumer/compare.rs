@@ -52,7 +52,8 @@ pub enum Mine {
 impl From<&Purchase> for Mine {
     fn from(purchase: &Purchase) -> Self {
         match &purchase.end {
-            PurchaseEnd::Released { .. } => Self::NotCharged,
+            // Of a transfer no owner knows: a promise over a channel is compared.
+            PurchaseEnd::Released { .. } | PurchaseEnd::Transferred { .. } => Self::NotCharged,
             PurchaseEnd::Acknowledged { outcome, .. } => {
                 Self::Receipt { outcome: *outcome, charged: purchase.charged, channel: purchase.channel }
             }

@@ -4,11 +4,11 @@ use farthing_discovery::CatalogError;
 use farthing_protocol::Usdc;
 use farthing_shared::call_ends::{BegunCall, End, EndedCall, Half};
 
-use super::{Bought, BuyError, Consumer};
+use super::{Bought, BuyError, Consumer, ForeignError};
 
 impl Consumer {
     /// Notes how a call ended for its caller.
-    pub(super) fn note_end(&self, call: &BegunCall, bought: &Result<Bought, BuyError>) {
+    pub(crate) fn note_end(&self, call: &BegunCall, bought: &Result<Bought, BuyError>) {
         if let Ok(bought) = bought
             && !bought.is_repeat
         {
@@ -51,7 +51,12 @@ const fn end_of(error: &BuyError) -> End {
         BuyError::UpstreamFailed { .. } => End::Failed,
         BuyError::BadAnswer { .. } => End::Disputed,
         BuyError::BodyGone { .. } | BuyError::NotRepeated { .. } => End::Gone,
-        BuyError::Undecided(_) | BuyError::NotStored(_) | BuyError::Failed => End::Undecided,
+        BuyError::Undecided(_)
+        | BuyError::NotStored(_)
+        | BuyError::Failed
+        | BuyError::Foreign(ForeignError::Open { .. }) => End::Undecided,
+        BuyError::Foreign(ForeignError::Withheld { .. }) => End::Gone,
+        BuyError::Foreign(ForeignError::Unreachable(_)) => End::Unreached,
         BuyError::OwnerUnreachable(_)
         | BuyError::BooksUnseen(_)
         | BuyError::Service(CatalogError::DetailsUnavailable { .. }) => End::Unreached,
@@ -85,7 +90,8 @@ const fn end_of(error: &BuyError) -> End {
         | BuyError::DeclinedCharged { .. }
         | BuyError::CallIdConflict
         | BuyError::Busy(_)
-        | BuyError::ShareUsed { .. } => End::NotSent,
+        | BuyError::ShareUsed { .. }
+        | BuyError::Foreign(_) => End::NotSent,
     }
 }
 

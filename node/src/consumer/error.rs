@@ -17,10 +17,12 @@ use super::{
 
 mod books;
 mod causes;
+mod foreign;
 
 use books::spoken;
 pub use books::{BadPage, BooksError, NotTold, Unseen};
 pub use causes::{AwaitedClose, AwaitedDeposit, LastKnown, NoAnswer, NoRoom, PendingDeposit};
+pub use foreign::ForeignError;
 
 /// Every way a purchase can fail. Unless the text says otherwise nothing was charged.
 #[derive(Debug, thiserror::Error)]
@@ -136,6 +138,8 @@ pub enum BuyError {
     },
     #[error("{}", not_known(.0))]
     Undecided(#[source] NoAnswer),
+    #[error(transparent)]
+    Foreign(#[from] ForeignError),
 }
 
 impl BuyError {
@@ -252,6 +256,7 @@ impl BuyError {
                  the console's page Limits."
             }
             Self::CallIdConflict => "Use a new call_id (or Idempotency-Key) for a different call.",
+            Self::Foreign(error) => error.next_step(),
             Self::Busy(_) | Self::ShareUsed { .. } => {
                 "Wait as Retry-After says, then send the call again. Nothing was sent."
             }

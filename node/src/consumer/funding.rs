@@ -34,6 +34,7 @@ use crate::escrows::Escrows;
 const DEPOSIT_WAIT_MAX: Duration = Duration::from_secs(30);
 
 mod closes;
+mod pledges;
 mod shown_again;
 mod sponsored;
 mod wallet;
@@ -64,6 +65,7 @@ struct FundingInner {
     /// The times at which emptied channels of owners were read again.
     read_again: Mutex<HashMap<Address, Instant>>,
     said_lately: SaidLately,
+    pledges: pledges::Pledges,
 }
 
 /// The parts that funding works with.
@@ -137,8 +139,8 @@ impl Funding {
             deposit_max: parts.policy.deposit_max,
             close_delay_max_secs: parts.close_delay_max_secs,
         };
-        let (one_at_a_time, being_made, lost_answers, being_closed, read_again, said_lately) =
-            Default::default();
+        let (one_at_a_time, being_made, lost_answers, being_closed, read_again) = Default::default();
+        let (said_lately, pledges) = Default::default();
         let (refills, promised) =
             (Refills::new(parts.ledger.clone()), ClosePromises::restore(parts.ledger.clone())?);
         let inner = FundingInner {
@@ -154,6 +156,7 @@ impl Funding {
             being_closed,
             read_again,
             said_lately,
+            pledges,
         };
         Ok(Self(Arc::new(inner)))
     }

@@ -28,7 +28,7 @@ use super::{
 
 impl Earlier {
     /// Tells whether a caller may have the call's answer: its own, or every one with the node's own secret.
-    pub(super) fn belongs_to(&self, grant: &Grant) -> bool {
+    pub(crate) fn belongs_to(&self, grant: &Grant) -> bool {
         let (secret, secs) = match self {
             Self::Nothing | Self::InDoubt => return true,
             Self::Open(promise) => (&promise.secret, promise.time_secs),
@@ -38,7 +38,7 @@ impl Earlier {
     }
 
     /// Turns what keeps a call from being bought into an error that tells what the call may have cost before.
-    pub(super) fn tell(&self, error: BuyError) -> BuyError {
+    pub(crate) fn tell(&self, error: BuyError) -> BuyError {
         match self {
             Self::Nothing | Self::InDoubt => error,
             Self::Open(_) => BuyError::Undecided(NoAnswer::NotAsked(Box::new(error))),
@@ -159,7 +159,9 @@ impl Consumer {
 
     /// Takes up what an earlier run of this node left open. Called once, before the first call.
     pub fn recover(&self) -> Result<usize, LedgerError> {
-        let open = self.0.ledger.unresolved()?;
+        let mut open = self.0.ledger.unresolved()?;
+        // No owner knows of a transfer; the chain is asked.
+        open.retain(|promise| !promise.is_by_transfer());
         self.0.accounts.restore(&open)?;
         self.compare_all_books();
         for promise in open.iter().filter(|promise| !self.is_signed_elsewhere(promise.channel())) {

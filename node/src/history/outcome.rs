@@ -13,6 +13,9 @@ pub const fn of_purchase(end: &PurchaseEnd) -> CallOutcome {
             CallOutcome::Failed
         }
         PurchaseEnd::Acknowledged { outcome, .. } => of(*outcome),
+        // It was paid, and its answer was lost.
+        PurchaseEnd::Transferred { status: 0, .. } => CallOutcome::Failed,
+        PurchaseEnd::Transferred { .. } => CallOutcome::Answered,
         PurchaseEnd::Released { is_refused: true, .. } => CallOutcome::Refused,
         PurchaseEnd::Released { .. } => CallOutcome::Failed,
     }

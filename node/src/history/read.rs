@@ -111,6 +111,7 @@ fn place_of(settlement: &Settlement) -> Position {
 fn state_of_purchase(call: &Purchase) -> HistoryState {
     match &call.end {
         PurchaseEnd::Acknowledged { outcome, .. } => state_of(*outcome, call.charged),
+        PurchaseEnd::Transferred { .. } => HistoryState::Charged,
         PurchaseEnd::Released { .. } => HistoryState::Failed,
     }
 }
@@ -158,7 +159,12 @@ impl Entry {
 fn bought(call: Purchase, names: &ServiceNames) -> HistoryEntry {
     let (status, reason) = status_and_reason(&call.end);
     let (state, id) = (state_of_purchase(&call), call.call_id.to_string());
+    let transaction = match &call.end {
+        PurchaseEnd::Transferred { transaction, .. } => transaction.map(|hash| hash_text(&hash)),
+        _ => None,
+    };
     HistoryEntry {
+        transaction,
         service: Some(call.service.into()),
         name: names.of(call.service),
         peer: Some(call.owner.into()),
@@ -177,6 +183,10 @@ pub fn status_and_reason(end: &PurchaseEnd) -> (Option<u16>, Option<String>) {
     match end {
         PurchaseEnd::Acknowledged { outcome, .. } if outcome.is_the_services_answer() => (end.status(), None),
         PurchaseEnd::Acknowledged { outcome, .. } => (None, Some(reason(*outcome).to_owned())),
+        PurchaseEnd::Transferred { status: 0, .. } => {
+            (None, Some("the server took the payment, and its answer did not arrive".to_owned()))
+        }
+        PurchaseEnd::Transferred { .. } => (end.status(), None),
         PurchaseEnd::Released { reason, .. } => (None, Some(reason.clone())),
     }
 }

@@ -32,13 +32,14 @@ use crate::{
     backup::{Automatic, Backups},
     chain_spec::chain_spec,
     escrows::Escrows,
+    foreign::ForeignParts,
     home,
     journal::LedgerJournal,
     status::Readiness,
 };
 
 use super::{
-    halves::{HalfParts, Halves, HalvesParts},
+    halves::{ConsumerHalf, HalfParts, Halves, HalvesParts},
     refused,
     settings::{accept, catalog_options, terms, upstream_options},
 };
@@ -146,6 +147,22 @@ impl Foundation {
             registry: self.registry.clone(),
             budget: self.budget.clone(),
             refused: self.refused.clone(),
+        }
+    }
+
+    /// What calls to x402 servers are made with.
+    pub(super) fn foreign(&self, half: &ConsumerHalf) -> ForeignParts {
+        ForeignParts {
+            consumer: half.consumer.clone(),
+            funding: half.funding.clone(),
+            signer: self.signer.clone(),
+            ledger: self.ledger.clone(),
+            chain: self.chain.clone(),
+            upstream: self.upstream.clone(),
+            allow_private: self.config.network.allow_private,
+            call_deadline: self.config.limits.call_total,
+            tasks: self.tasks.clone(),
+            stopping: self.stopping.clone(),
         }
     }
 

@@ -10,7 +10,7 @@ use std::sync::{
 
 use farthing_protocol::{
     Address, CloseConsent, CloseRequest, DepositAuthorization, Domain, Receipt, SecretKey, Signature, Signed,
-    SignedClose, SignedDeposit, TokenDomain, Usdc, Voucher,
+    SignedClose, SignedDeposit, SignedTransfer, TokenDomain, TransferAuthorization, Usdc, Voucher,
     signed::{Document, DocumentError},
 };
 
@@ -25,6 +25,10 @@ pub enum PolicyError {
     ReceiptAboveTotal { charged: Usdc, spent_total: Usdc },
     #[error("the deposit is not from this wallet, or not into the contract of the settings")]
     OtherDeposit,
+    #[error("a transfer of {value} USDC exceeds the {agreed} USDC that were agreed to")]
+    TransferAboveAgreed { value: Usdc, agreed: Usdc },
+    #[error("a transfer must be from this wallet to another one")]
+    TransferElsewhere,
 }
 
 /// Signs for one contract on one chain.
@@ -42,7 +46,7 @@ impl Signer {
         Self { key, address, domain, signed: Arc::default() }
     }
 
-    /// Vouchers, receipts, closes and deposits signed since the start.
+    /// Vouchers, receipts, closes, deposits and transfers signed since the start.
     pub fn signed(&self) -> u64 {
         self.signed.load(Ordering::Relaxed)
     }
@@ -117,6 +121,27 @@ impl Signer {
         }
         self.signed.fetch_add(1, Ordering::Relaxed);
         Ok(deposit.sign(token, contract, &self.key))
+    }
+
+    /// Pays one call by a transfer of at most what was agreed to. The chain has confirmed the token's domain.
+    ///
+    /// # Errors
+    /// [`PolicyError::TransferAboveAgreed`] or [`PolicyError::TransferElsewhere`].
+    pub fn sign_transfer(
+        &self,
+        transfer: TransferAuthorization,
+        token: &TokenDomain,
+        agreed: Usdc,
+    ) -> Result<SignedTransfer, PolicyError> {
+        let TransferAuthorization { from, to, value, .. } = transfer;
+        if value > agreed {
+            return Err(PolicyError::TransferAboveAgreed { value, agreed });
+        }
+        if from != self.address || to == self.address {
+            return Err(PolicyError::TransferElsewhere);
+        }
+        self.signed.fetch_add(1, Ordering::Relaxed);
+        Ok(transfer.sign(token, &self.key))
     }
 
     /// Publishes a statement about this node.
@@ -201,6 +226,35 @@ mod tests {
         assert!(signer.sign_deposit(deposit(config), &token, other).is_err(), "another contract");
         let chain = TokenDomain { chain_id: 1, ..token };
         assert!(signer.sign_deposit(deposit(config), &chain, contract).is_err(), "another chain");
+    }
+
+    #[test]
+    fn a_transfer_is_signed_up_to_what_was_agreed_to_and_from_this_wallet_alone() {
+        let signer = signer();
+        let token = TokenDomain {
+            name: "USDC".to_owned(),
+            version: "2".to_owned(),
+            chain_id: 31337,
+            token: Address::from_bytes([3; 20]),
+        };
+        let transfer = |micros| TransferAuthorization {
+            from: signer.address(),
+            to: Address::from_bytes([2; 20]),
+            value: Usdc::from_micros(micros),
+            valid_after_secs: 0,
+            valid_before_secs: 9,
+            nonce: [4; 32],
+        };
+        let agreed = Usdc::from_micros(100);
+        let signed = signer.sign_transfer(transfer(100), &token, agreed).unwrap();
+        assert!(signed.verify(&token).is_ok());
+        assert!(signer.sign_transfer(transfer(101), &token, agreed).is_err());
+        let of_another = TransferAuthorization { from: Address::from_bytes([5; 20]), ..transfer(1) };
+        let to_itself = TransferAuthorization { to: signer.address(), ..transfer(1) };
+        for refused in [of_another, to_itself] {
+            let signed = signer.sign_transfer(refused, &token, agreed);
+            assert_eq!(signed, Err(PolicyError::TransferElsewhere), "{refused:?}");
+        }
     }
 
     #[test]

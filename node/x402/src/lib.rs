@@ -1,11 +1,13 @@
-//! x402 as an owner's node speaks it: what a payer is offered, what it sends, and what it is answered.
+//! x402 as a node speaks it: what a payer is offered, what it sends, and what it is answered; and the same of servers that this
+//! node pays.
 //!
 //! Versions 1 and 2 over HTTP, scheme `exact` with EIP-3009. Everything here is pure: headers and JSON in, decisions out.
 //! The forms are read from the raw JSON, so that members which a later version adds do no harm.
 //!
-//! Reading order: `chains` → `terms` → `payment` → `settled`.
+//! Reading order: `chains` → `terms` → `payment` → `settled` → `offer`.
 
 mod chains;
+mod offer;
 mod payment;
 mod settled;
 mod terms;
@@ -13,8 +15,9 @@ mod terms;
 mod testing;
 
 pub use chains::Version;
+pub use offer::{NoOffer, OFFERS_BYTES_MAX, Offer, Offers};
 pub use payment::{InvalidPayment, Malformed, PAYMENT_BYTES_MAX, ReceivedPayment, read, read_json};
-pub use settled::SettlementTold;
+pub use settled::{SettlementHeard, SettlementTold};
 pub use terms::Terms;
 
 /// The scheme that is spoken: the payer signs for exactly the price.

@@ -166,7 +166,7 @@ impl PayloadJson {
 }
 
 /// Digits alone; more than fits is no time and no amount of USDC.
-fn number(text: &str) -> Option<u64> {
+pub(super) fn number(text: &str) -> Option<u64> {
     Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?.parse().ok()
 }
 
@@ -175,7 +175,7 @@ fn word(text: &str) -> Option<Hash> {
 }
 
 /// Clients write addresses with a checksum or without.
-fn address(text: &str) -> Option<Address> {
+pub(super) fn address(text: &str) -> Option<Address> {
     text.to_ascii_lowercase().parse().ok()
 }
 

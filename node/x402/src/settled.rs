@@ -1,9 +1,14 @@
 //! The word on a payment that goes with an answer.
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use farthing_protocol::{Address, Hash};
+use serde::Deserialize;
 use serde_json::json;
 
 use super::header;
+
+/// Longer words on a payment than any server has.
+const HEARD_BYTES_MAX: usize = 16 * 1024;
 
 /// The end of a payment, as its payer is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,9 +40,39 @@ impl SettlementTold {
     }
 }
 
+/// The end of a payment, as a server tells it to this node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettlementHeard {
+    pub success: bool,
+    /// The transaction that paid, where the server names one.
+    pub transaction: Option<Hash>,
+    /// The server's reason that it is not paid.
+    pub error: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct HeardJson {
+    success: bool,
+    transaction: Option<String>,
+    error_reason: Option<String>,
+}
+
+impl SettlementHeard {
+    /// Reads the header `PAYMENT-RESPONSE` of version 2, or `X-PAYMENT-RESPONSE` of version 1; `None` for anything else.
+    #[must_use]
+    pub fn read(header: &[u8]) -> Option<Self> {
+        let json = Some(header).filter(|header| header.len() <= HEARD_BYTES_MAX)?;
+        let heard: HeardJson = serde_json::from_slice(&STANDARD.decode(json).ok()?).ok()?;
+        let digits = heard.transaction.as_deref().and_then(|text| text.strip_prefix("0x"));
+        let transaction = digits.and_then(|digits| hex::decode(digits).ok()?.try_into().ok());
+        let shortened = |text: String| text.chars().filter(|sign| !sign.is_control()).take(100).collect();
+        Some(Self { success: heard.success, transaction, error: heard.error_reason.map(shortened) })
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use base64::{Engine as _, engine::general_purpose::STANDARD};
     use serde_json::Value;
 
     use super::*;
@@ -57,5 +92,19 @@ mod tests {
         let unpaid = told(None, Some("insufficient_funds"));
         assert_eq!((&unpaid["success"], &unpaid["transaction"]), (&json!(false), &json!("")));
         assert_eq!(unpaid["errorReason"], "insufficient_funds");
+    }
+    #[test]
+    fn a_servers_word_on_a_payment_is_read_as_an_owner_of_this_network_writes_it() {
+        let (payer, network) = (Address::from_bytes([1; 20]), "eip155:8453".to_owned());
+        let told = SettlementTold { payer, network, transaction: Some([7; 32]), error: None };
+        let heard = SettlementHeard::read(told.header().as_bytes()).unwrap();
+        assert_eq!((heard.success, heard.transaction, heard.error), (true, Some([7; 32]), None));
+        let told = SettlementTold { transaction: None, error: Some("insufficient_funds"), ..told };
+        let heard = SettlementHeard::read(told.header().as_bytes()).unwrap();
+        assert_eq!((heard.success, heard.transaction), (false, None));
+        assert_eq!(heard.error.as_deref(), Some("insufficient_funds"));
+        for nothing in [&b""[..], b"e30=", b"{}", "A".repeat(HEARD_BYTES_MAX + 1).as_bytes()] {
+            assert_eq!(SettlementHeard::read(nothing), None);
+        }
     }
 }

@@ -67,6 +67,7 @@ pub const TARGETS: &[Target] = &[
     of_text("call_body", gateway::body, gateway::known_bodies, gateway::BODY_WORDS),
     of_text("call_headers", gateway::headers, gateway::known_headers, gateway::HEADER_WORDS),
     quick(of_text("x402_payment", x402::payment, x402::known_payments, x402::WORDS)),
+    of_text("x402_offers", x402::offers, x402::known_offers, x402::WORDS),
     of_text("agent", agent::told, agent::known_texts, agent::WORDS),
     of_text("chain", chain::chain, chain::known_answers, chain::WORDS),
     of_bytes("backup", backup::backup, backup::known_backups),

@@ -36,8 +36,8 @@ macro_rules! targets {
 
 targets! {
     agent answer backup call_body call_frames call_headers call_heads chain comparison details directory document fields form
-    info introspection listing openapi outline paths payments reach record sdl sessions signed texts x402_payment
-    yaml
+    info introspection listing openapi outline paths payments reach record sdl sessions signed texts x402_offers
+    x402_payment yaml
 }
 
 #[test]

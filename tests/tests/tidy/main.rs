@@ -44,6 +44,7 @@ const LAYERS: [(&str, &[&str]); 3] = [
             "consumer",
             "deployment",
             "escrows",
+            "foreign",
             "history",
             "saved",
             "secrets",

@@ -1,9 +1,13 @@
 //! A node that sells to x402 clients: official ones with their default settings, and one that the test plays itself, which sends
-//! copies, dies, empties its wallet and sends what is no payment.
+//! copies, dies, empties its wallet and sends what is no payment. And a node that buys: from that one, and from a server that
+//! the test plays, which lies, asks again, loses answers and takes nothing.
 
+mod buyer;
+mod buying;
 mod deaths;
 mod official;
 mod refused;
+mod server;
 mod shop;
 
 use anyhow::{Context, Result, ensure};

@@ -23,8 +23,8 @@ use tempfile::TempDir;
 
 pub const CHAIN_ID: u64 = 84_532;
 /// USDC there. The official clients take no other token by default.
-const USDC: &str = "0x036CbD53842c5426634e7929541eC2318f3dCF7e";
-const GAS_MONEY_WEI: u128 = 1_000_000_000_000_000_000;
+pub const USDC: &str = "0x036CbD53842c5426634e7929541eC2318f3dCF7e";
+pub const GAS_MONEY_WEI: u128 = 1_000_000_000_000_000_000;
 pub const FUNDS: Usdc = Usdc::from_micros(1_000_000);
 
 /// What a test works with.
@@ -214,13 +214,18 @@ impl Shop {
 
 /// Starts a node that sells to x402 clients.
 async fn start(anvil: &Anvil, data_dir: PathBuf) -> Result<NodeProcess> {
+    let options = NodeOptions::new(data_dir).set("x402.listen", &"127.0.0.1:0");
+    NodeProcess::start_on(chain_of(anvil), options).await
+}
+
+/// The settings of nodes on this chain.
+pub fn chain_of(anvil: &Anvil) -> Vec<(String, String)> {
     let chain = [
         ("chain.preset", "base-sepolia".to_owned()),
         ("chain.rpc_urls", anvil.url()),
         ("chain.poll_interval_ms", "100".to_owned()),
     ];
-    let chain = chain.map(|(key, value)| (key.to_owned(), value)).to_vec();
-    NodeProcess::start_on(chain, NodeOptions::new(data_dir).set("x402.listen", &"127.0.0.1:0")).await
+    chain.map(|(key, value)| (key.to_owned(), value)).to_vec()
 }
 
 /// Mines a block with this base fee.

@@ -43,6 +43,15 @@ pub enum PaymentState {
     Refused(String),
 }
 
+/// The state of a transfer that this wallet signed for somebody else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransferState {
+    /// The token had not taken it in a block that is dated so, in seconds since the Unix epoch.
+    Open { as_of_secs: u64 },
+    /// The token has taken it, by this transaction where an endpoint shows it.
+    Taken(Option<TxHash>),
+}
+
 /// An event of the token in its place.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -155,6 +164,35 @@ impl ChainHandle {
                 "the payer used the authorization's nonce for something else".to_owned(),
             ),
         })
+    }
+
+    /// Asks the chain whether a transfer that this wallet signed was taken. Whoever got it may bring it, in no block that is dated
+    /// after its time.
+    ///
+    /// # Errors
+    /// See [`ChainError`].
+    pub async fn transfer_state(
+        &self,
+        transfer: &TransferAuthorization,
+        since_block: u64,
+    ) -> Result<TransferState, ChainError> {
+        let confirmed = self.confirmed_block().await?;
+        let reader = &self.0.reader;
+        let block = reader.header(confirmed).await.map_err(|error| self.unread(error))?;
+        let Some(block) = block else {
+            let reason = format!("no endpoint shows block {confirmed}");
+            return Err(ChainError::Unreachable { chain: self.spec().name.clone(), reason });
+        };
+        let (payer, nonce, at) = (transfer.from, B256::from(transfer.nonce), At::Block(confirmed));
+        let used = reader.is_authorization_used(payer, nonce, at).await;
+        if !used.map_err(|error| self.unread(error))? {
+            return Ok(TransferState::Open { as_of_secs: block.timestamp_secs() });
+        }
+        // The state alone says that it is paid: this wallet has signed nothing else with this number.
+        Ok(TransferState::Taken(match self.payment_state(transfer, since_block).await {
+            Ok(PaymentState::Paid(transaction)) => Some(transaction),
+            _ => None,
+        }))
     }
 
     /// The event with which the token takes or cancels a number.

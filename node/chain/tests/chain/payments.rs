@@ -5,7 +5,7 @@ use alloy::{
     sol,
     sol_types::{SolCall as _, SolStruct as _, eip712_domain},
 };
-use farthing_chain::{ChainError, ChainHandle, PaymentState};
+use farthing_chain::{ChainError, ChainHandle, PaymentState, TransferState};
 use farthing_protocol::{Address, SignedTransfer, TransferAuthorization};
 use serde_json::{Value, json};
 
@@ -300,4 +300,21 @@ async fn a_token_with_a_long_name_is_offered_to_nobody() {
         "{told:?}"
     );
     payee.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transfer_that_this_wallet_signed_is_open_until_somebody_takes_it() {
+    let (world, payer) = World::with_payer().await;
+    let payment = signed(&world, &payer, world.payee.address(), 1).await;
+    let state = async || payer.transfer_state(&payment.authorization, 0).await.unwrap();
+    let TransferState::Open { as_of_secs } = state().await else { panic!("it is taken") };
+    assert!(as_of_secs > 1_600_000_000, "{as_of_secs}");
+    world.anvil.rpc("evm_increaseTime", json!([1_000])).await;
+    world.anvil.rpc("evm_mine", json!([])).await;
+    until_true(|| async {
+        matches!(state().await, TransferState::Open { as_of_secs: now } if now >= as_of_secs + 1_000)
+    })
+    .await;
+    brought_by_a_stranger(&world, &payment).await;
+    until_true(|| async { matches!(state().await, TransferState::Taken(Some(_))) }).await;
 }

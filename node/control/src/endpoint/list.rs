@@ -109,6 +109,7 @@ const SECRET: Param = Param::path("name", "Name of the secret; `default` is the 
 const MADE: Param = Param::path("name", "Name of the secret");
 const APPROVAL: Param = Param::path("id", "UUID of the approval");
 const SAVED: Param = Param::path("id", "UUID of the saved request");
+const X402_SERVER: Param = Param::path("id", "UUID of the x402 server at this node");
 const FORCE: Param = Param::query("force", "Closes on the chain without asking the owner first.").yes_no();
 const WITH: Param = Param::query("with", "Wallet of an owner whose ledger is compared with this node's.");
 const OFFLINE: Param =
@@ -195,6 +196,14 @@ endpoints! {
             rename_saved_request: RenameSavedRequest, POST "/saved-requests/{id}/name" [SAVED]; (types::SavedName) -> (types::SavedTitle), Low;
             /// Delete a saved request
             remove_saved_request: RemoveSavedRequest, DELETE "/saved-requests/{id}" [SAVED]; () -> (types::SavedTitle), Low;
+        }
+        "x402 servers" {
+            /// List the x402 servers that this node buys from
+            x402_servers: X402Servers, GET "/x402/servers" []; () -> ([types::X402Server]), Low;
+            /// Add an x402 server, whose paths can be called under the id that it gets
+            add_x402_server: AddX402Server, POST "/x402/servers" []; (types::NewX402Server) -> (types::X402Server), Low;
+            /// Remove an x402 server; the records of its calls stay
+            remove_x402_server: RemoveX402Server, DELETE "/x402/servers/{id}" [X402_SERVER]; () -> (types::X402Server), Low;
         }
         "Client code" {
             /// List the languages for client code

@@ -18,6 +18,7 @@ use farthing_node::consumer::{
 use farthing_protocol::{Address, ChannelId, Refusal, RefusalCode, ServiceId, call::OutOfBounds, wire};
 use farthing_shared::chain_view::NotReady;
 use farthing_wallet::PolicyError;
+use farthing_x402::NoOffer;
 
 use super::*;
 
@@ -121,6 +122,14 @@ fn every_error() -> Vec<BuyError> {
         BuyError::BodyGone { charged: Usdc::ZERO },
         BuyError::BodyGone { charged: USDC },
         BuyError::Undecided(LastKnown::Running.into()),
+        BuyError::Foreign(ForeignError::NoMaxPrice),
+        BuyError::Foreign(ForeignError::Path),
+        BuyError::Foreign(ForeignError::Unreachable(text())),
+        BuyError::Foreign(ForeignError::Offer(NoOffer::Token)),
+        BuyError::Foreign(ForeignError::Unfunded { have: Usdc::ZERO, need: USDC }),
+        BuyError::Foreign(ForeignError::Lapsed),
+        BuyError::Foreign(ForeignError::Open { why: text(), until: text() }),
+        BuyError::Foreign(ForeignError::Withheld { charged: USDC, why: text() }),
         BuyError::Undecided(BooksError::Ledger(LedgerError::Ending).into()),
     ];
     // The decoder knows every one.

@@ -62,8 +62,16 @@ pub(super) fn purchases(
         audit.require(is_signed, "C3", || {
             (format!("call {call_id}"), format!("its receipt is not signed by {}", purchase.owner))
         });
-        let channel = by_channel.entry(id).or_default();
-        *channel = channel.saturating_add(charged);
+        // What a transfer of its own has paid is on no channel, and everything else on one.
+        let is_transferred = matches!(purchase.end, StoredEnd::Transferred { .. });
+        if is_transferred {
+            audit.require(purchase.channel.is_none() && charged == purchase.price, "C3", || {
+                (format!("call {call_id}"), format!("a transfer of {charged} USDC, and another promise"))
+            });
+        } else {
+            let channel = by_channel.entry(id).or_default();
+            *channel = channel.saturating_add(charged);
+        }
         *by_day.entry((payer::day_of(purchase.promised_secs), purchase.secret)).or_default() +=
             charged.micros();
     }

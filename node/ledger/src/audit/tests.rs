@@ -360,6 +360,16 @@ async fn c3_a_charge_rests_on_its_owners_signature() {
 }
 
 #[tokio::test]
+async fn c3_a_transfer_is_on_no_channel_and_pays_exactly_the_price() {
+    let transferred = |tx: &WriteTransaction, _| {
+        change_purchase(tx, |row| {
+            row.end = StoredEnd::Transferred { charged: PRICE, transaction: None, status: 200, total_us: 0 };
+        })
+    };
+    assert_eq!(found(transferred).await, ["C3"]);
+}
+
+#[tokio::test]
 async fn an_opening_balance_is_the_sum_of_its_adjustments() {
     let (ledger, id) = ledger().await;
     ledger.recover_signed(id, Usdc::from_micros(9_000)).await.unwrap();

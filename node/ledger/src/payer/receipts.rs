@@ -109,12 +109,23 @@ fn charge(
         table.insert(id.as_bytes(), tables::encode(&row).as_slice())?;
     }
     if !receipt.charged.is_zero() {
-        let totals = group.day_totals()?;
-        let key = (day_of(promised_secs), secret);
-        let total = totals.get(key)?.map_or(0, |total| total.value());
-        totals.insert(key, total.saturating_add(receipt.charged.micros()))?;
+        count_for_day(group, promised_secs, secret, receipt.charged)?;
     }
     history::count_bought(group, promised_secs, receipt)
+}
+
+/// Adds a charge to the total of the day of its promise.
+pub(super) fn count_for_day(
+    group: &mut Group<'_>,
+    promised_secs: u64,
+    secret: &str,
+    charged: Usdc,
+) -> Result<()> {
+    let totals = group.day_totals()?;
+    let key = (day_of(promised_secs), secret);
+    let total = totals.get(key)?.map_or(0, |total| total.value());
+    totals.insert(key, total.saturating_add(charged.micros()))?;
+    Ok(())
 }
 
 /// The facts that a receipt has to agree with.

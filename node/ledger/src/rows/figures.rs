@@ -71,6 +71,9 @@ impl EndedCall {
             StoredEnd::Acknowledged { receipt, status, total_us, .. } => {
                 (Some(receipt.outcome), Some(*total_us).filter(|_| *status != 0))
             }
+            StoredEnd::Transferred { status, total_us, .. } => {
+                (Some(Outcome::Answered), Some(*total_us).filter(|_| *status != 0))
+            }
             StoredEnd::Released { .. } => (None, None),
         };
         Self {

@@ -9,7 +9,7 @@ use redb::{ReadableTable, WriteTransaction};
 
 pub use self::records::{
     Acknowledgement, ChannelChange, PayerChannelFacts, PayerChannelRow, Promise, Purchase, PurchaseEnd,
-    Timing, Uncharged, day_of,
+    Timing, TransferEnd, Uncharged, day_of,
 };
 pub(crate) use self::{
     channel::StoredPayerChannel,

@@ -19,5 +19,6 @@ mod power_cut;
 mod properties;
 mod recovered;
 mod settlements;
+mod transferred;
 mod workload;
 mod world;

@@ -70,9 +70,10 @@ impl Funding {
         })
     }
 
+    /// The wallet's money, without what is promised to x402 servers.
     pub(super) fn balance(&self) -> Result<Balances, BuyError> {
         let balances = *self.0.chain.balances().borrow();
-        balances.ok_or_else(|| NotReady::BalanceUnknown.into())
+        balances.map(|all| self.0.pledges.left_of(all)).ok_or_else(|| NotReady::BalanceUnknown.into())
     }
 }
 

@@ -165,10 +165,7 @@ fn bought(call: &Purchase, note: Option<&RefusedCall>, names: &ServiceNames) -> 
     let (status, reason) = status_and_reason(&call.end);
     // A call that was answered, and asked for again without an answer, has a note that is not about this end.
     let note = note.filter(|_| reason.is_some());
-    let measured_us = match &call.end {
-        PurchaseEnd::Acknowledged { timing, .. } if timing.total_us > 0 => Some(timing.total_us),
-        _ => None,
-    };
+    let measured_us = Some(call.end.timing().total_us).filter(|total_us| *total_us > 0);
     LoggedCall {
         operation: format!("{} {}", call.method, call.path),
         peer: Some(call.owner.into()),

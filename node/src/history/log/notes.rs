@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use farthing_ledger::{Ledger, LedgerError, PurchaseEnd, ServedRow};
+use farthing_ledger::{Ledger, LedgerError, ServedRow};
 use farthing_protocol::CallId;
 use farthing_shared::{
     call_ends::Half,
@@ -48,19 +48,12 @@ impl Notes {
 
     fn is_own_end(&self, ledger: &Ledger, call_id: CallId, note: &RefusedCall) -> Result<bool, LedgerError> {
         let ended_secs = match ledger.purchase(call_id)? {
-            Some(call) if is_answered(&call.end) => return Ok(false),
+            Some(call) if call.end.is_answered() => return Ok(false),
             Some(call) => call.closed_secs,
             None if ledger.promise_of(call_id)?.is_some() => u64::MAX,
             None => return Ok(false),
         };
         Ok(self.of(call_id, ended_secs).is_some_and(|own| own.number == note.number))
-    }
-}
-
-const fn is_answered(end: &PurchaseEnd) -> bool {
-    match end {
-        PurchaseEnd::Acknowledged { outcome, .. } => outcome.is_the_services_answer(),
-        PurchaseEnd::Released { .. } => false,
     }
 }
 

@@ -135,6 +135,10 @@ fn bought(
     (history, reader): (&History, &CallReader),
 ) -> Result<CallShown, LedgerError> {
     let price = Some(purchase.price.into());
+    if let PurchaseEnd::Transferred { transaction, timing, .. } = &purchase.end {
+        let settlement = transaction.map(|hash| paid(hash_text(&hash), reader));
+        return Ok(CallShown { price, parts: parts(timing), settlement, ..shown });
+    }
     let PurchaseEnd::Acknowledged { receipt, signature, timing, .. } = &purchase.end else {
         return Ok(CallShown { price, ..shown });
     };
@@ -147,6 +151,12 @@ fn bought(
         settlement: claimed_by_owner(history, receipt)?,
         ..shown
     })
+}
+
+/// The transfer that paid a call.
+fn paid(transaction: String, reader: &CallReader) -> CallSettlement {
+    let explorer = reader.explorer.as_ref().map(|site| format!("{site}/tx/{transaction}"));
+    CallSettlement { state: HistoryState::Confirmed, number: None, transaction: Some(transaction), explorer }
 }
 
 fn parts(timing: &Timing) -> Vec<CallPart> {

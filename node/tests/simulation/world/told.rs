@@ -45,6 +45,7 @@ fn bought(ledger: &Ledger) -> Vec<String> {
         let (number, price) = (short(purchase.call_id), purchase.price);
         let end = match &purchase.end {
             PurchaseEnd::Acknowledged { outcome, .. } => format!("{outcome:?}"),
+            PurchaseEnd::Transferred { status, .. } => format!("transferred, {status}"),
             PurchaseEnd::Released { reason, in_doubt, .. } => format!("{reason}, in doubt: {in_doubt}"),
         };
         format!("  call {number} at {price}: {end}, {} charged", purchase.charged)

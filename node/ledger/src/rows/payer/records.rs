@@ -112,6 +112,11 @@ impl Promise {
     pub fn day(&self) -> u32 {
         day_of(self.time_secs)
     }
+
+    /// Returns whether a transfer of its own pays it, and no channel: no owner is asked how it ended.
+    pub const fn is_by_transfer(&self) -> bool {
+        matches!(self.request.payment, Payment::Free) && !self.request.price.is_zero()
+    }
 }
 
 /// The parts of a call's time, in microseconds.
@@ -131,6 +136,18 @@ pub struct Acknowledgement {
     /// As answered by the service; 0 where no answer came with the receipt.
     pub status: u16,
     pub timing: Timing,
+    /// Seconds since the Unix epoch.
+    pub time_secs: u64,
+}
+
+/// The end of a call that was paid by a transfer of its own, to a server that gives no receipts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransferEnd {
+    /// The transaction that paid, where it is known.
+    pub transaction: Option<Hash>,
+    /// As the server answered; 0 where no answer came.
+    pub status: u16,
+    pub total_us: u64,
     /// Seconds since the Unix epoch.
     pub time_secs: u64,
 }
@@ -180,14 +197,40 @@ pub enum PurchaseEnd {
         /// A copy of the call was lost and may arrive late: a receipt for it is taken later, too.
         in_doubt: bool,
     },
+    /// Paid by a transfer of its own.
+    Transferred {
+        transaction: Option<Hash>,
+        /// 0 where no answer came.
+        status: u16,
+        timing: Timing,
+    },
 }
 
 impl PurchaseEnd {
     /// The status that the service answered; `None` where this node has none, as of a receipt that came late.
     pub fn status(&self) -> Option<u16> {
         match self {
-            Self::Acknowledged { status, .. } => Some(*status).filter(|status| *status != 0),
+            Self::Acknowledged { status, .. } | Self::Transferred { status, .. } => {
+                Some(*status).filter(|status| *status != 0)
+            }
             Self::Released { .. } => None,
+        }
+    }
+
+    /// The parts of its time, as far as they were measured.
+    pub fn timing(&self) -> Timing {
+        match self {
+            Self::Acknowledged { timing, .. } | Self::Transferred { timing, .. } => *timing,
+            Self::Released { .. } => Timing::default(),
+        }
+    }
+
+    /// Returns whether the call id is used up: the service answered, or was paid by a transfer.
+    pub const fn is_answered(&self) -> bool {
+        match self {
+            Self::Acknowledged { outcome, .. } => outcome.is_the_services_answer(),
+            Self::Transferred { .. } => true,
+            Self::Released { .. } => false,
         }
     }
 }
@@ -209,6 +252,13 @@ pub struct Purchase {
     pub promised_secs: u64,
     pub closed_secs: u64,
     pub end: PurchaseEnd,
+}
+
+impl Purchase {
+    /// Returns whether a transfer of its own was to pay it, and no channel.
+    pub fn is_by_transfer(&self) -> bool {
+        self.channel == ChannelId::NONE && !self.price.is_zero()
+    }
 }
 
 /// Days since the Unix epoch in UTC.

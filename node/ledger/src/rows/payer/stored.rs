@@ -6,9 +6,9 @@ use farthing_protocol::{
     Address, CallId, CallRequest, ChannelId, Hash, Outcome, Receipt, ServiceId, Signature, Usdc,
     call::{ChargePolicy, Method, Payment},
 };
-use minicbor::{Decode, Encode};
+use minicbor::{Decode, Encode, bytes::ByteArray};
 
-use super::{Acknowledgement, Promise, Purchase, PurchaseEnd, Timing};
+use super::{Acknowledgement, Promise, Purchase, PurchaseEnd, Timing, TransferEnd};
 
 #[derive(Clone, Debug, Encode, Decode)]
 #[cbor(map)]
@@ -204,6 +204,17 @@ pub(crate) enum StoredEnd {
         #[n(2)]
         is_refused: Option<bool>,
     },
+    #[n(2)]
+    Transferred {
+        #[n(0)]
+        charged: Usdc,
+        #[n(1)]
+        transaction: Option<ByteArray<32>>,
+        #[n(2)]
+        status: u16,
+        #[n(3)]
+        total_us: u64,
+    },
 }
 
 #[derive(Clone, Copy, Debug, Encode, Decode)]
@@ -249,17 +260,24 @@ impl From<&Acknowledgement> for StoredEnd {
 }
 
 impl StoredEnd {
+    /// Of a call that a transfer over exactly its price has paid.
+    pub(crate) fn transferred(charged: Usdc, end: &TransferEnd) -> Self {
+        let TransferEnd { transaction, status, total_us, .. } = *end;
+        Self::Transferred { charged, transaction: transaction.map(Into::into), status, total_us }
+    }
+
     pub(crate) fn charged(&self) -> Usdc {
         match self {
             Self::Acknowledged { receipt, .. } => receipt.charged,
             Self::Released { .. } => Usdc::ZERO,
+            Self::Transferred { charged, .. } => *charged,
         }
     }
 
     /// True if the owner's node refused the call; `None` where that was not noted.
     pub(crate) const fn is_refused(&self) -> Option<bool> {
         match self {
-            Self::Acknowledged { .. } => None,
+            Self::Acknowledged { .. } | Self::Transferred { .. } => None,
             Self::Released { is_refused, .. } => *is_refused,
         }
     }
@@ -267,7 +285,7 @@ impl StoredEnd {
     pub(crate) fn receipt(&self, call_id: CallId) -> Option<Receipt> {
         match self {
             Self::Acknowledged { receipt, .. } => Some(receipt.of(call_id)),
-            Self::Released { .. } => None,
+            Self::Released { .. } | Self::Transferred { .. } => None,
         }
     }
 
@@ -286,6 +304,11 @@ impl StoredEnd {
                 reason,
                 is_refused: is_refused == Some(true),
                 in_doubt: in_doubt == Some(true),
+            },
+            Self::Transferred { transaction, status, total_us, .. } => PurchaseEnd::Transferred {
+                transaction: transaction.map(Into::into),
+                status,
+                timing: Timing { total_us, ..Timing::default() },
             },
         }
     }
@@ -349,7 +372,13 @@ impl StoredPurchase {
                 !receipt.charged.is_zero() || receipt.outcome.is_the_services_answer()
             }
             StoredEnd::Released { .. } => false,
+            StoredEnd::Transferred { .. } => true,
         }
+    }
+
+    /// Returns whether a transfer of its own was to pay it, and no channel.
+    pub(crate) fn is_by_transfer(&self) -> bool {
+        self.channel.is_none() && !self.price.is_zero()
     }
 
     pub(crate) fn into_purchase(self, call_id: CallId) -> Purchase {

@@ -1,0 +1,55 @@
+//! Ways in which a call of an x402 server fails, which is no node and gives no receipts.
+
+use farthing_protocol::Usdc;
+use farthing_x402::NoOffer;
+
+/// The reason that a call of an x402 server brought no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ForeignError {
+    #[error("a call of an x402 server needs `max_price`, because the server names a price for each call")]
+    NoMaxPrice,
+    #[error("the path leads out of the address of this x402 server")]
+    Path,
+    #[error("the x402 server does not answer: {0}")]
+    Unreachable(String),
+    #[error("this node does not pay this x402 server: {0}")]
+    Offer(#[from] NoOffer),
+    #[error(
+        "this call costs {need} USDC, and {have} USDC of the wallet are not set aside for other payments"
+    )]
+    Unfunded { have: Usdc, need: Usdc },
+    #[error("the payment of this call id was never taken, and its time is over")]
+    Lapsed,
+    /// Paid or not: the chain will tell.
+    #[error(
+        "the x402 server got the payment and {why}; the chain tells by {until} whether the server has taken it"
+    )]
+    Open { why: String, until: String },
+    #[error("the x402 server took the payment of {charged} USDC and {why}")]
+    Withheld { charged: Usdc, why: String },
+}
+
+impl ForeignError {
+    /// The step to take next, for people.
+    pub const fn next_step(&self) -> &'static str {
+        match self {
+            Self::NoMaxPrice => "Set `max_price` to the most that this call may cost.",
+            Self::Path => "Use a path below the address that `farthing x402 list` shows.",
+            Self::Unreachable(_) => "Try again later. Nothing was paid.",
+            Self::Offer(_) => {
+                "Nothing was paid. Ask the operator of the server for other terms, or use another one."
+            }
+            Self::Unfunded { .. } => {
+                "Send the missing amount to the wallet's address; `farthing wallet balance` shows when it has arrived."
+            }
+            Self::Lapsed => "Nothing was paid. Send the call again with a new call_id.",
+            Self::Open { .. } => {
+                "Repeat the call with the same call_id: the same payment is sent again, never a second one."
+            }
+            Self::Withheld { .. } => {
+                "Repeat the call with the same call_id: the same payment is sent again, never a second one. If that \
+                 brings no answer either, ask the operator of the server."
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! USDC that is promised to x402 servers and may be taken at any time: deposits leave it in the wallet.
+
+use std::collections::HashMap;
+
+use farthing_chain::Balances;
+use farthing_protocol::{CallId, Usdc};
+use farthing_shared::chain_view::NotReady;
+use parking_lot::Mutex;
+
+use super::Funding;
+use crate::consumer::{BuyError, ForeignError};
+
+/// The sums of payments whose ends are not known, by call.
+#[derive(Debug, Default)]
+pub(super) struct Pledges(Mutex<HashMap<CallId, Usdc>>);
+
+impl Pledges {
+    /// The part of a balance that nothing is promised of.
+    pub(super) fn left_of(&self, balances: Balances) -> Balances {
+        Balances { usdc: balances.usdc.saturating_sub(sum(&self.0.lock())), ..balances }
+    }
+
+    /// Sets aside the price of a call, out of the part of a balance that deposits leave.
+    ///
+    /// # Errors
+    /// The part that is left, if that is less.
+    fn take(&self, call_id: CallId, price: Usdc, balance: Usdc) -> Result<(), Usdc> {
+        let mut pledged = self.0.lock();
+        let left = balance.saturating_sub(sum(&pledged));
+        if left < price {
+            return Err(left);
+        }
+        pledged.insert(call_id, price);
+        Ok(())
+    }
+}
+
+fn sum(pledged: &HashMap<CallId, Usdc>) -> Usdc {
+    pledged.values().fold(Usdc::ZERO, |sum, price| sum.saturating_add(*price))
+}
+
+/// A price that is set aside. Dropped before it is kept, it is given back.
+#[derive(Debug)]
+pub struct Pledge {
+    funding: Funding,
+    call_id: CallId,
+    is_kept: bool,
+}
+
+impl Pledge {
+    /// Leaves it set aside until [`Funding::unpledge`].
+    pub fn keep(mut self) {
+        self.is_kept = true;
+    }
+}
+
+impl Drop for Pledge {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            self.funding.unpledge(self.call_id);
+        }
+    }
+}
+
+impl Funding {
+    /// Sets aside the price of a call of an x402 server, beside deposits and what other servers may take.
+    ///
+    /// # Errors
+    /// [`ForeignError::Unfunded`], or that the chain does not tell what the wallet has.
+    pub fn pledge(&self, call_id: CallId, price: Usdc) -> Result<Pledge, BuyError> {
+        self.check_ready()?;
+        let balances = *self.0.chain.balances().borrow();
+        let balance = balances.ok_or(NotReady::BalanceUnknown)?.usdc;
+        let deposits =
+            self.0.being_made.lock().values().fold(Usdc::ZERO, |sum, one| sum.saturating_add(*one));
+        let taken = self.0.pledges.take(call_id, price, balance.saturating_sub(deposits));
+        taken.map_err(|have| ForeignError::Unfunded { have, need: price })?;
+        Ok(Pledge { funding: self.clone(), call_id, is_kept: false })
+    }
+
+    /// Sets aside what an earlier run of this node promised, whatever the wallet has.
+    pub fn pledge_again(&self, call_id: CallId, price: Usdc) {
+        self.0.pledges.0.lock().insert(call_id, price);
+    }
+
+    /// Gives back what a payment set aside, which has ended.
+    pub fn unpledge(&self, call_id: CallId) {
+        self.0.pledges.0.lock().remove(&call_id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_promised_to_servers_is_left_by_deposits_and_promised_once() {
+        let usdc = Usdc::from_micros;
+        let [one, two] = [1, 2].map(|n| CallId::from_bytes([n; 16]));
+        let pledges = Pledges::default();
+        assert_eq!(pledges.take(one, usdc(6), usdc(10)), Ok(()));
+        assert_eq!(pledges.take(two, usdc(5), usdc(10)), Err(usdc(4)));
+        let left = pledges.left_of(Balances { usdc: usdc(10), eth_wei: 7 });
+        assert_eq!((left.usdc, left.eth_wei), (usdc(4), 7));
+        assert_eq!(pledges.take(two, usdc(4), usdc(10)), Ok(()));
+        pledges.0.lock().remove(&one);
+        assert_eq!(pledges.left_of(Balances { usdc: usdc(10), eth_wei: 0 }).usdc, usdc(6));
+    }
+}

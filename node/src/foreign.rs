@@ -1,0 +1,386 @@
+//! Buying calls from x402 servers, which are no nodes: each is paid by a transfer that the server brings to the chain.
+//!
+//! In order: the call is sent without a payment; an offer in the answer is held against the chain's own word on the token
+//! (`farthing_x402`), the caller's `max_price` and the limits; its price is set aside; the payment is signed and stored with
+//! the promise; only then it is sent. The server's word that it was taken ends the call, and else the chain's (`open`).
+//!
+//! Invariants: C2 and C4. One payment is signed for a call id, whatever comes back, and every copy of the call carries it.
+
+use std::{collections::HashSet, sync::Arc, time::Duration};
+
+use farthing_chain::ChainHandle;
+use farthing_discovery::CatalogError;
+use farthing_ledger::{Ledger, LedgerError, Promise, Purchase, TransferEnd, day_of};
+use farthing_os::{clock, killpoint};
+use farthing_owner::upstream::UpstreamOptions;
+use farthing_protocol::{
+    CallId, CallRequest, Hash, ServiceId, TokenDomain, TransferAuthorization, Usdc,
+    call::{ChargePolicy, Payment},
+    limits,
+};
+use farthing_shared::{call_ends::BegunCall, chain_view};
+use farthing_wallet::Signer;
+use farthing_x402::{Offer, Offers};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+mod exchange;
+mod open;
+mod payments;
+mod servers;
+
+pub use self::servers::{ForeignServer, ForeignServerError};
+use self::{
+    exchange::{Exchange, ForeignAnswer, PAYMENT_REQUIRED, target},
+    payments::{ForeignPayment, ForeignPayments},
+    servers::ForeignServers,
+};
+use crate::consumer::{
+    Bought, BuyError, Consumer, ForeignError, Order, Timing, accounts::Earlier, funding::Funding,
+};
+
+/// The longest that a payment is valid for, and its price set aside, whatever the server asks for.
+const VALID_SECS_MAX: u64 = 600;
+/// A payment is valid from a while ago on: clocks differ.
+const VALID_SINCE_SECS: u64 = 600;
+/// The token's domain is read again after this time: a lie about it must not outlive the endpoint that told it.
+const TOKEN_KEPT: Duration = Duration::from_secs(600);
+
+/// The parts that buying from x402 servers works with.
+#[derive(Debug)]
+pub struct ForeignParts {
+    pub consumer: Consumer,
+    pub funding: Funding,
+    pub signer: Signer,
+    pub ledger: Ledger,
+    pub chain: ChainHandle,
+    pub upstream: UpstreamOptions,
+    /// True if servers of this machine and of private networks are paid.
+    pub allow_private: bool,
+    pub call_deadline: Duration,
+    /// Work that outlives its caller. Shutdown waits for it.
+    pub tasks: TaskTracker,
+    pub stopping: CancellationToken,
+}
+
+/// The calls of x402 servers. A cheap handle.
+#[derive(Clone, Debug)]
+pub struct ForeignCalls(Arc<ForeignInner>);
+
+#[derive(Debug)]
+struct ForeignInner {
+    parts: ForeignParts,
+    servers: ForeignServers,
+    payments: ForeignPayments,
+    token: Mutex<Option<(Instant, TokenDomain)>>,
+    /// Payments whose ends the chain is asked for.
+    followed: Mutex<HashSet<CallId>>,
+}
+
+impl ForeignCalls {
+    /// Reads the servers, and sets aside what may still be taken for calls of an earlier run.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn restore(parts: ForeignParts) -> Result<Self, LedgerError> {
+        let (ledger, upstream) = (parts.ledger.clone(), parts.upstream.clone());
+        for promise in ledger.unresolved()?.iter().filter(|promise| promise.is_by_transfer()) {
+            parts.funding.pledge_again(promise.request.call_id, promise.request.price);
+        }
+        let servers = ForeignServers::restore(ledger.clone(), upstream, parts.allow_private)?;
+        let (payments, token, followed) = (ForeignPayments(ledger), Mutex::default(), Mutex::default());
+        Ok(Self(Arc::new(ForeignInner { parts, servers, payments, token, followed })))
+    }
+
+    /// Returns whether this id is that of an x402 server.
+    pub fn has(&self, service: ServiceId) -> bool {
+        self.0.servers.has(service)
+    }
+
+    /// Lists the servers, by their ids.
+    pub fn servers(&self) -> Vec<ForeignServer> {
+        self.0.servers.all()
+    }
+
+    /// Adds a server, whose paths can be called under the id that it gets.
+    ///
+    /// # Errors
+    /// [`ForeignServerError`]; nothing is added then.
+    pub async fn add(&self, address: &str) -> Result<ForeignServer, ForeignServerError> {
+        self.0.servers.add(address).await
+    }
+
+    /// Removes a server. Payments that are under way end as before.
+    ///
+    /// # Errors
+    /// [`ForeignServerError`].
+    pub async fn remove(&self, id: ServiceId) -> Result<ForeignServer, ForeignServerError> {
+        self.0.servers.remove(id).await
+    }
+
+    /// Buys one call. It runs to its end even when the caller goes away: what was promised must be resolved.
+    ///
+    /// # Errors
+    /// [`BuyError`]; nothing was charged unless it says so.
+    pub async fn buy(&self, order: Order) -> Result<Bought, BuyError> {
+        let own = self.clone();
+        let task = self.0.parts.tasks.spawn(async move {
+            let call = BegunCall::new(order.call_id, order.service, order.method, &order.path);
+            let bought = own.buy_now(&order).await;
+            own.0.parts.consumer.note_end(&call, &bought);
+            bought
+        });
+        task.await.unwrap_or(Err(BuyError::Failed))
+    }
+
+    async fn buy_now(&self, order: &Order) -> Result<Bought, BuyError> {
+        order.in_scope()?;
+        let server = self.0.servers.get(order.service).ok_or(CatalogError::Unknown(order.service))?;
+        let url = target(&server.url, order).ok_or(ForeignError::Path)?;
+        let exchange = Exchange {
+            client: self.0.servers.client(&server)?,
+            url,
+            order,
+            budget: self.0.parts.upstream.budget.clone(),
+            body_bytes_max: limits::RESPONSE_BODY_BYTES_DEFAULT,
+            deadline: Instant::now() + self.0.parts.call_deadline,
+        };
+        let turn = self.0.parts.consumer.turn(order.call_id).await;
+        let bought = self.buy_in_turn(order, &exchange).await;
+        drop(turn);
+        bought
+    }
+
+    /// Goes on where the record of the call ends.
+    async fn buy_in_turn(&self, order: &Order, exchange: &Exchange<'_>) -> Result<Bought, BuyError> {
+        let ForeignParts { consumer, ledger, .. } = &self.0.parts;
+        let earlier = consumer.accounts().earlier(order.call_id).map_err(BuyError::Unread)?;
+        if !earlier.belongs_to(&order.grant) {
+            return Err(BuyError::CallIdConflict);
+        }
+        consumer.may_buy().map_err(|error| earlier.tell(error))?;
+        let request = request_of(order, self.0.parts.call_deadline);
+        request.check_bounds()?;
+        let request_hash = request.request_hash(&order.body);
+        let payment = self.0.payments.find(order.call_id).map_err(BuyError::Unread)?;
+        match (earlier, payment) {
+            (Earlier::Open(promise), Some(payment)) if promise.request_hash == request_hash => {
+                self.pay(exchange, &promise, &payment).await
+            }
+            (Earlier::Bought(purchase), payment)
+                if purchase.is_by_transfer() && purchase.request_hash == request_hash =>
+            {
+                self.ask_again(exchange, &purchase, payment.as_ref()).await
+            }
+            (Earlier::Nothing, payment) => {
+                let ended = ledger.purchase(order.call_id).map_err(BuyError::Unread)?;
+                if ended.is_some_and(|ended| ended.is_by_transfer()) {
+                    return Err(ForeignError::Lapsed.into());
+                }
+                // One without a promise was stored before a crash, and never sent.
+                if payment.is_some() {
+                    self.0.payments.forget(order.call_id).await?;
+                }
+                self.first(exchange, (request, request_hash)).await
+            }
+            _ => Err(BuyError::CallIdConflict),
+        }
+    }
+
+    /// Asks what the call costs, and pays it.
+    async fn first(
+        &self,
+        exchange: &Exchange<'_>,
+        (request, request_hash): (CallRequest, Hash),
+    ) -> Result<Bought, BuyError> {
+        let (order, started) = (exchange.order, Instant::now());
+        let answer = exchange.send(None).await.map_err(ForeignError::Unreachable)?;
+        if answer.status != PAYMENT_REQUIRED {
+            let timing = Timing { network: started.elapsed(), ..Timing::default() };
+            return Ok(bought(order.call_id, answer, (Usdc::ZERO, None), timing));
+        }
+        let offers = Offers::read(answer.required.as_deref(), &answer.body).map_err(ForeignError::Offer)?;
+        let max_price = order.max_price.ok_or(ForeignError::NoMaxPrice)?;
+        let token = self.token().await?;
+        let offer = offers.choose(&token).map_err(ForeignError::Offer)?;
+        let price = offer.price;
+        if price > max_price {
+            return Err(BuyError::AboveMaxPrice { price, max_price });
+        }
+        let ForeignParts { consumer, funding, ledger, .. } = &self.0.parts;
+        let time_secs = clock::now_secs();
+        let limits = consumer.rules().limits();
+        let hold = consumer.accounts().hold(day_of(time_secs), &order.grant, price, &limits)?;
+        let pledge = funding.pledge(order.call_id, price)?;
+        let payment = self.signed(&offer, (&token, max_price), time_secs)?;
+        let promise = Promise {
+            request: CallRequest { price, ..request },
+            request_hash,
+            owner: offer.pay_to,
+            secret: order.grant.name.clone(),
+            time_secs,
+            limits: Some(hold.limits),
+            seen_total: Usdc::ZERO,
+            charge_policy: ChargePolicy::Answered,
+        };
+        // The payment first: a promise of which nobody knows the payment could be paid a second time.
+        self.0.payments.put(order.call_id, &payment).await?;
+        ledger.promise(promise.clone()).await?.await?;
+        hold.keep();
+        pledge.keep();
+        self.pay(exchange, &promise, &payment).await
+    }
+
+    /// Signs the one payment of a call.
+    fn signed(
+        &self,
+        offer: &Offer,
+        (token, max_price): (&TokenDomain, Usdc),
+        time_secs: u64,
+    ) -> Result<ForeignPayment, BuyError> {
+        let ForeignParts { signer, chain, .. } = &self.0.parts;
+        let mut nonce = [0; 32];
+        getrandom::fill(&mut nonce).map_err(|_| BuyError::Failed)?;
+        // The token goes by the chain's clock, and the server by its own.
+        let now_secs = chain_view::time_secs(chain).map_or(time_secs, |secs| secs.max(time_secs));
+        let transfer = TransferAuthorization {
+            from: signer.address(),
+            to: offer.pay_to,
+            value: offer.price,
+            valid_after_secs: time_secs.saturating_sub(VALID_SINCE_SECS),
+            valid_before_secs: now_secs.saturating_add(offer.timeout_secs.min(VALID_SECS_MAX)),
+            nonce,
+        };
+        let transfer = signer.sign_transfer(transfer, token, max_price)?;
+        Ok(ForeignPayment {
+            chain_id: chain.spec().chain_id,
+            transfer,
+            header_name: offer.header_name().to_owned(),
+            header: offer.payment(&transfer),
+            since_block: chain.head().borrow().as_ref().map_or(0, |head| head.number),
+            time_secs,
+            answered: None,
+        })
+    }
+
+    /// Sends the payment of a call, and books the server's word on it.
+    async fn pay(
+        &self,
+        exchange: &Exchange<'_>,
+        promise: &Promise,
+        payment: &ForeignPayment,
+    ) -> Result<Bought, BuyError> {
+        let (call_id, price, started) = (promise.request.call_id, promise.request.price, Instant::now());
+        killpoint::reached("foreign.before_send");
+        let answer = exchange.send(Some(payment)).await;
+        killpoint::reached("foreign.after_answer");
+        let timing = Timing { network: started.elapsed(), ..Timing::default() };
+        let heard = answer.as_ref().ok().and_then(|answer| answer.heard.clone());
+        let taken = heard.as_ref().filter(|heard| heard.success);
+        if let (Some(taken), Ok(answer)) = (taken, &answer) {
+            let end = TransferEnd {
+                transaction: taken.transaction,
+                status: answer.status,
+                total_us: clock::micros(timing.network),
+                time_secs: clock::now_secs(),
+            };
+            self.taken(promise, end).await;
+        } else {
+            if let Ok(answer) = &answer
+                && answer.status != PAYMENT_REQUIRED
+            {
+                self.note_answer(call_id, payment, answer.status).await;
+            }
+            self.follow(call_id);
+        }
+        let why = match answer {
+            Ok(answer) if answer.status != PAYMENT_REQUIRED => {
+                // While the server does not say that it took the payment, it may yet: it counts as charged until the chain tells.
+                let transaction = taken.and_then(|taken| taken.transaction);
+                return Ok(bought(call_id, answer, (price, transaction), timing));
+            }
+            Ok(_) if taken.is_some() => {
+                let why = "asks for another one, which this node does not make".to_owned();
+                return Err(ForeignError::Withheld { charged: price, why }.into());
+            }
+            Ok(_) => match heard.and_then(|heard| heard.error) {
+                Some(reason) => format!("refuses it ({reason})"),
+                None => "asks for another one, which this node does not make".to_owned(),
+            },
+            Err(why) => format!("gave no answer: {why}"),
+        };
+        let until = clock::timestamp(payment.transfer.authorization.valid_before_secs);
+        Err(ForeignError::Open { why, until }.into())
+    }
+
+    /// Keeps the status of an answer until the chain tells whether it was paid.
+    async fn note_answer(&self, call_id: CallId, payment: &ForeignPayment, status: u16) {
+        let answered = ForeignPayment { answered: Some(status), ..payment.clone() };
+        if let Err(error) = self.0.payments.put(call_id, &answered).await {
+            tracing::warn!(%call_id, %error, "the status of an answer is not stored");
+        }
+    }
+
+    /// Asks for the answer of a call that is paid, with its payment.
+    async fn ask_again(
+        &self,
+        exchange: &Exchange<'_>,
+        purchase: &Purchase,
+        payment: Option<&ForeignPayment>,
+    ) -> Result<Bought, BuyError> {
+        let charged = purchase.charged;
+        let Some(payment) = payment else { return Err(BuyError::BodyGone { charged }) };
+        let started = Instant::now();
+        let withheld = |why: String| ForeignError::Withheld { charged, why };
+        let answer = exchange.send(Some(payment)).await;
+        let answer = answer.map_err(|why| withheld(format!("does not repeat its answer: {why}")))?;
+        if answer.status == PAYMENT_REQUIRED {
+            return Err(withheld("does not repeat its answer".to_owned()).into());
+        }
+        let timing = Timing { network: started.elapsed(), ..Timing::default() };
+        Ok(Bought { is_repeat: true, ..bought(purchase.call_id, answer, (charged, None), timing) })
+    }
+
+    /// The token's domain as the chain has it. No chain is asked as a rule: it is kept for a while.
+    async fn token(&self) -> Result<TokenDomain, BuyError> {
+        let kept = self.0.token.lock().clone();
+        if let Some((since, token)) = kept
+            && since.elapsed() < TOKEN_KEPT
+        {
+            return Ok(token);
+        }
+        let token = self.0.parts.chain.token_domain().await?;
+        *self.0.token.lock() = Some((Instant::now(), token.clone()));
+        Ok(token)
+    }
+}
+
+/// The order as a promise has it; its price is not known yet.
+fn request_of(order: &Order, deadline: Duration) -> CallRequest {
+    CallRequest {
+        call_id: order.call_id,
+        service: order.service,
+        listing_version: 0,
+        method: order.method,
+        path: order.path.clone(),
+        params: order.params.clone(),
+        headers: order.headers.clone(),
+        body_bytes: order.body.len() as u64,
+        price: Usdc::ZERO,
+        deadline_ms: u64::try_from(deadline.as_millis()).unwrap_or(limits::CALL_DEADLINE_MS_DEFAULT),
+        payment: Payment::Free,
+    }
+}
+
+/// An answer as its caller gets it. What is paid is exactly the price.
+fn bought(
+    call_id: CallId,
+    answer: ForeignAnswer,
+    (price, transaction): (Usdc, Option<Hash>),
+    timing: Timing,
+) -> Bought {
+    let ForeignAnswer { status, headers, body, .. } = answer;
+    let receipt = transaction.unwrap_or_default();
+    Bought { call_id, status, headers, body, price, charged: price, receipt, timing, is_repeat: false }
+}

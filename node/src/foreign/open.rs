@@ -1,0 +1,201 @@
+//! Payments whose ends are not known: the chain is asked until it shows them, also after a restart.
+//!
+//! A payment is taken when the token says so. It is never taken once a block that stays is dated after its time. Until then its
+//! price counts as spent, and stays set aside.
+
+use std::time::Duration;
+
+use farthing_chain::{ChainKind, TransferState};
+use farthing_ledger::{LedgerError, Promise, TransferEnd};
+use farthing_os::clock;
+use farthing_protocol::{CallId, Usdc};
+use farthing_shared::chain_view;
+
+use super::{ForeignCalls, ForeignParts};
+
+const ASK_EVERY_FIRST: Duration = Duration::from_secs(1);
+const ASK_EVERY_MAX: Duration = Duration::from_secs(30);
+/// A local chain's blocks come when they like.
+const ASK_EVERY_MAX_LOCAL: Duration = Duration::from_secs(1);
+const TEND_EVERY: Duration = Duration::from_secs(3_600);
+/// The time for which the payment of an ended call is kept, so that its answer can be asked for again.
+const KEPT_SECS: u64 = 86_400;
+
+impl ForeignCalls {
+    /// Takes up what an earlier run of this node left open. Called once, before the first call.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn recover(&self) -> Result<usize, LedgerError> {
+        let mut open = self.0.parts.ledger.unresolved()?;
+        open.retain(Promise::is_by_transfer);
+        for promise in &open {
+            self.follow(promise.request.call_id);
+        }
+        Ok(open.len())
+    }
+
+    /// Forgets payments of calls that ended a while ago, now and then.
+    pub async fn tend(self) {
+        loop {
+            tokio::time::sleep(TEND_EVERY).await;
+            if let Err(error) = self.forget_ended(clock::now_secs()).await {
+                tracing::warn!(%error, "payments of ended calls are not removed");
+            }
+        }
+    }
+
+    async fn forget_ended(&self, now_secs: u64) -> Result<(), LedgerError> {
+        let ledger = &self.0.parts.ledger;
+        for (call_id, payment) in self.0.payments.all()? {
+            let ended_secs = ledger.purchase(call_id)?.map_or(payment.time_secs, |call| call.closed_secs);
+            let is_open = ledger.promise_of(call_id)?.is_some();
+            if !is_open && ended_secs.saturating_add(KEPT_SECS) < now_secs {
+                self.0.payments.forget(call_id).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks the chain in the background how a payment ends, once for each.
+    pub(super) fn follow(&self, call_id: CallId) {
+        if !self.0.followed.lock().insert(call_id) {
+            return;
+        }
+        let own = self.clone();
+        self.0.parts.tasks.spawn(async move {
+            own.follow_to_its_end(call_id).await;
+            own.0.followed.lock().remove(&call_id);
+        });
+    }
+
+    async fn follow_to_its_end(&self, call_id: CallId) {
+        let ForeignParts { chain, stopping, .. } = &self.0.parts;
+        let is_local = chain.spec().kind == ChainKind::Local;
+        let most = if is_local { ASK_EVERY_MAX_LOCAL } else { ASK_EVERY_MAX };
+        let mut pause = ASK_EVERY_FIRST;
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = stopping.cancelled() => return,
+            }
+            let looked = tokio::select! {
+                looked = self.look(call_id) => looked,
+                () = stopping.cancelled() => return,
+            };
+            if looked {
+                return;
+            }
+            pause = (pause * 2).min(most);
+        }
+    }
+
+    /// Looks once; true when there is nothing more to look for.
+    async fn look(&self, call_id: CallId) -> bool {
+        let ForeignParts { consumer, ledger, chain, .. } = &self.0.parts;
+        // Nobody sends the payment meanwhile.
+        let _turn = consumer.turn(call_id).await;
+        let (promise, payment) = match (ledger.promise_of(call_id), self.0.payments.find(call_id)) {
+            (Ok(Some(promise)), Ok(Some(payment))) => (promise, payment),
+            (Ok(None), _) => return true,
+            (Ok(Some(_)), Ok(None)) => {
+                tracing::error!(%call_id, "a promise has no payment; its price stays set aside");
+                return true;
+            }
+            (Err(error), _) | (_, Err(error)) => {
+                tracing::error!(%call_id, %error, "an open payment cannot be read");
+                return true;
+            }
+        };
+        // No chain says anything of another one's.
+        if payment.chain_id != chain.spec().chain_id {
+            return false;
+        }
+        let transfer = payment.transfer.authorization;
+        match chain.transfer_state(&transfer, payment.since_block).await {
+            Ok(TransferState::Taken(transaction)) => {
+                let transaction = transaction.map(|hash| hash.0);
+                let time_secs = clock::now_secs();
+                let status = payment.answered.unwrap_or_default();
+                let end = TransferEnd { transaction, status, total_us: 0, time_secs };
+                self.taken(&promise, end).await
+            }
+            Ok(TransferState::Open { as_of_secs }) => {
+                let margin = chain_view::believed_after(chain.spec().kind).as_secs();
+                has_lapsed(transfer.valid_before_secs, as_of_secs, margin) && self.lapsed(&promise).await
+            }
+            Err(error) => {
+                tracing::debug!(%call_id, %error, "the chain does not tell how a payment ended");
+                false
+            }
+        }
+    }
+
+    /// Books a call whose payment was taken; false if that is not stored.
+    pub(super) async fn taken(&self, promise: &Promise, end: TransferEnd) -> bool {
+        let call_id = promise.request.call_id;
+        self.begin_day_of(promise);
+        match self.0.parts.ledger.transferred(call_id, end).await {
+            Ok(charged) => {
+                self.settle(promise, charged);
+                true
+            }
+            Err(error) => {
+                tracing::error!(%call_id, %error, "a payment that was taken is not stored; the chain is asked again");
+                self.follow(call_id);
+                false
+            }
+        }
+    }
+
+    /// Books a call whose payment nobody took in its time; false if that is not stored.
+    async fn lapsed(&self, promise: &Promise) -> bool {
+        let call_id = promise.request.call_id;
+        self.begin_day_of(promise);
+        let why = "the server did not take the payment in its time";
+        match self.0.parts.ledger.release(call_id, why, clock::now_secs()).await {
+            Ok(()) => {
+                tracing::info!(%call_id, "a payment was not taken in its time, so nothing is charged");
+                self.settle(promise, Usdc::ZERO);
+                true
+            }
+            Err(error) => {
+                tracing::error!(%call_id, %error, "the end of a payment is not stored; the chain is asked again");
+                false
+            }
+        }
+    }
+
+    /// Has the promise counted for its day before its end is: a day begins with what the ledger has.
+    fn begin_day_of(&self, promise: &Promise) {
+        drop(self.0.parts.consumer.accounts().spending_of(promise.day()));
+    }
+
+    /// Ends a call in everything that counts open ones.
+    fn settle(&self, promise: &Promise, charged: Usdc) {
+        let ForeignParts { consumer, funding, .. } = &self.0.parts;
+        funding.unpledge(promise.request.call_id);
+        let accounts = consumer.accounts();
+        if let Ok(mut spending) = accounts.spending_of(promise.day()) {
+            spending.settle(promise.day(), &promise.secret, promise.request.price, charged);
+        }
+    }
+}
+
+/// Returns whether a payment that was not taken in a block of this date can be taken in none any more. On a public chain, its
+/// newest blocks may be replaced by others that are dated `margin` seconds before.
+const fn has_lapsed(valid_before_secs: u64, as_of_secs: u64, margin: u64) -> bool {
+    as_of_secs >= valid_before_secs.saturating_add(margin)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payment_can_be_taken_until_no_block_may_be_dated_within_its_time() {
+        assert!(!has_lapsed(1_000, 999, 0) && has_lapsed(1_000, 1_000, 0));
+        assert!(!has_lapsed(1_000, 1_119, 120) && has_lapsed(1_000, 1_120, 120));
+        assert!(!has_lapsed(u64::MAX, u64::MAX - 1, 120));
+    }
+}

@@ -1,0 +1,245 @@
+//! The x402 servers that this node buys from, each with an id that it has here alone.
+//!
+//! They are few, and all of them are in memory. An address follows the rules of upstreams; one of this machine or of a private
+//! network is refused unless the node may reach such places (`network.allow_private`).
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock},
+};
+
+use bytes::Bytes;
+use farthing_ledger::{Ledger, LedgerError, Namespace};
+use farthing_os::clock;
+use farthing_owner::upstream::{self, AddressClass, UpstreamOptions};
+use farthing_protocol::{ServiceId, wire};
+use minicbor::{Decode, Encode};
+use parking_lot::RwLock;
+use url::Url;
+use uuid::Uuid;
+
+use crate::consumer::ForeignError;
+
+/// More than anybody chooses by hand.
+const SERVERS_MAX: usize = 200;
+const ADDRESS_CHARS_MAX: usize = 2_048;
+
+/// An x402 server, as a service of this node alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignServer {
+    pub id: ServiceId,
+    /// Its paths are below this one.
+    pub url: Url,
+    /// Seconds since the Unix epoch.
+    pub added_secs: u64,
+}
+
+impl ForeignServer {
+    /// Its host, which stands for a name: a server has no listing.
+    pub fn name(&self) -> String {
+        self.url.host_str().unwrap_or_default().to_owned()
+    }
+}
+
+#[derive(Encode, Decode)]
+#[cbor(map)]
+struct StoredServer {
+    #[n(0)]
+    url: String,
+    #[n(1)]
+    added_secs: u64,
+}
+
+/// The reason that a server is not added or removed.
+#[derive(Debug, thiserror::Error)]
+pub enum ForeignServerError {
+    #[error(
+        "the address of an x402 server must look like https://data.example/api, without user name and query"
+    )]
+    Malformed,
+    #[error("an x402 server cannot be at this address: it is a port of this node, or no server can be there")]
+    Forbidden,
+    #[error("this address is on this machine or in a private network, which this node does not pay")]
+    Private,
+    #[error("{SERVERS_MAX} servers are added already")]
+    TooMany,
+    #[error("there is no x402 server with this id")]
+    NotFound,
+    #[error("the ledger could not be written, so nothing was changed")]
+    NotStored(#[source] LedgerError),
+}
+
+impl ForeignServerError {
+    pub const fn next_step(&self) -> &'static str {
+        match self {
+            Self::Malformed | Self::Forbidden => "Correct the address.",
+            Self::Private => "Set `network.allow_private` on a test network; elsewhere use a public address.",
+            Self::TooMany => "Remove one with `farthing x402 remove ID`.",
+            Self::NotFound => "`farthing x402 list` shows all ids.",
+            Self::NotStored(error) => error.next_step(),
+        }
+    }
+}
+
+/// The servers that the ledger has.
+#[derive(Debug)]
+pub(super) struct ForeignServers {
+    ledger: Ledger,
+    known: RwLock<BTreeMap<ServiceId, ForeignServer>>,
+    upstream: UpstreamOptions,
+    allow_private: bool,
+}
+
+impl ForeignServers {
+    pub(super) fn restore(
+        ledger: Ledger,
+        upstream: UpstreamOptions,
+        allow_private: bool,
+    ) -> Result<Self, LedgerError> {
+        let mut known = BTreeMap::new();
+        for (key, bytes) in ledger.list(Namespace::Foreign)? {
+            match (<[u8; 16]>::try_from(&*key), read(&bytes)) {
+                (Ok(id), Some((url, added_secs))) => {
+                    let id = ServiceId::from_bytes(id);
+                    known.insert(id, ForeignServer { id, url, added_secs });
+                }
+                _ => {
+                    tracing::warn!(key = hex::encode(&key), "a stored x402 server cannot be read and is left")
+                }
+            }
+        }
+        Ok(Self { ledger, known: RwLock::new(known), upstream, allow_private })
+    }
+
+    pub(super) fn has(&self, id: ServiceId) -> bool {
+        self.known.read().contains_key(&id)
+    }
+
+    pub(super) fn get(&self, id: ServiceId) -> Option<ForeignServer> {
+        self.known.read().get(&id).cloned()
+    }
+
+    pub(super) fn all(&self) -> Vec<ForeignServer> {
+        self.known.read().values().cloned().collect()
+    }
+
+    /// Adds a server under a new id. One that is there already keeps its own.
+    pub(super) async fn add(&self, address: &str) -> Result<ForeignServer, ForeignServerError> {
+        let url = self.checked(address).await?;
+        let known = self.known.read().values().find(|server| server.url == url).cloned();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        if self.known.read().len() >= SERVERS_MAX {
+            return Err(ForeignServerError::TooMany);
+        }
+        let id = ServiceId::from_bytes(Uuid::new_v4().into_bytes());
+        let server = ForeignServer { id, url, added_secs: clock::now_secs() };
+        let stored = StoredServer { url: server.url.to_string(), added_secs: server.added_secs };
+        let put = self.ledger.put(Namespace::Foreign, key(id), wire::encode(&stored)).await;
+        put.map_err(ForeignServerError::NotStored)?;
+        self.known.write().insert(id, server.clone());
+        Ok(server)
+    }
+
+    /// Removes a server; calls that were paid keep their records.
+    pub(super) async fn remove(&self, id: ServiceId) -> Result<ForeignServer, ForeignServerError> {
+        let server = self.get(id).ok_or(ForeignServerError::NotFound)?;
+        let deleted = self.ledger.delete(Namespace::Foreign, key(id)).await;
+        deleted.map_err(ForeignServerError::NotStored)?;
+        self.known.write().remove(&id);
+        Ok(server)
+    }
+
+    /// A client that follows nothing and connects only where a server may be now.
+    pub(super) fn client(&self, server: &ForeignServer) -> Result<reqwest::Client, ForeignError> {
+        let refused = |why: &str| ForeignError::Unreachable(why.to_owned());
+        let literal = upstream::literal_class(&server.url);
+        let class = if self.allow_private { literal } else { Some(AddressClass::Public) };
+        if literal.is_some() && literal != class {
+            return Err(refused("its address is in a private network, which this node does not pay"));
+        }
+        upstream::check_base(server.url.as_str(), &self.upstream)
+            .map_err(|_| refused("its address leads to this node"))?;
+        let class = Arc::new(class.map_or_else(OnceLock::new, OnceLock::from));
+        upstream::client(&server.url, &class, &self.upstream)
+            .ok_or_else(|| refused("the HTTPS client could not be created"))
+    }
+
+    async fn checked(&self, address: &str) -> Result<Url, ForeignServerError> {
+        let address = address.trim();
+        if address.len() > ADDRESS_CHARS_MAX || Url::parse(address).is_err() {
+            return Err(ForeignServerError::Malformed);
+        }
+        let url = upstream::check_base(address, &self.upstream).map_err(|error| match error {
+            upstream::UpstreamError::ForbiddenAddress(_) | upstream::UpstreamError::OwnPort(_) => {
+                ForeignServerError::Forbidden
+            }
+            _ => ForeignServerError::Malformed,
+        })?;
+        let class = upstream::literal_class(&url).map_or_else(OnceLock::new, OnceLock::from);
+        let class = Arc::new(class);
+        let fixed = upstream::fix_class(&url, &class, &self.upstream).await;
+        fixed.map_err(|_| ForeignServerError::Forbidden)?;
+        if self.allow_private || class.get() == Some(&AddressClass::Public) {
+            return Ok(url);
+        }
+        Err(ForeignServerError::Private)
+    }
+}
+
+fn key(id: ServiceId) -> Bytes {
+    Bytes::copy_from_slice(id.as_bytes())
+}
+
+fn read(bytes: &[u8]) -> Option<(Url, u64)> {
+    let stored: StoredServer = minicbor::decode(bytes).ok()?;
+    Some((Url::parse(&stored.url).ok()?, stored.added_secs))
+}
+
+#[cfg(test)]
+mod tests {
+    use farthing_owner::upstream::OwnPorts;
+    use redb::backends::InMemoryBackend;
+
+    use super::*;
+
+    fn servers(ledger: &Ledger, allow_private: bool) -> ForeignServers {
+        let own_ports = OwnPorts::new([3000]);
+        let options = UpstreamOptions { own_ports, ..UpstreamOptions::default() };
+        ForeignServers::restore(ledger.clone(), options, allow_private).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_server_has_one_id_which_is_known_again_after_a_restart_until_it_is_removed() {
+        let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
+        let first = servers(&ledger, true);
+        let added = first.add(" http://127.0.0.1:8080/api ").await.unwrap();
+        assert_eq!(first.add("http://127.0.0.1:8080/api").await.unwrap(), added, "it keeps its id");
+        let again = servers(&ledger, true);
+        assert_eq!((again.get(added.id), again.all()), (Some(added.clone()), vec![added.clone()]));
+        assert_eq!(again.remove(added.id).await.unwrap(), added);
+        assert!(matches!(again.remove(added.id).await, Err(ForeignServerError::NotFound)));
+        assert!(servers(&ledger, true).all().is_empty());
+    }
+
+    #[tokio::test]
+    async fn places_where_no_server_of_others_is_are_not_added_and_not_connected_to() {
+        let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
+        let (open, closed) = (servers(&ledger, true), servers(&ledger, false));
+        for address in ["http://127.0.0.1:8080", "http://10.1.2.3", "http://[::1]:9", "http://localhost"] {
+            assert!(matches!(closed.add(address).await, Err(ForeignServerError::Private)), "{address}");
+        }
+        for address in ["http://169.254.169.254", "http://127.0.0.1:3000/x", "http://0.0.0.0"] {
+            assert!(matches!(open.add(address).await, Err(ForeignServerError::Forbidden)), "{address}");
+        }
+        for address in ["", "data.example", "ftp://a.example", "https://u:p@a.example", "https://a.example?b"]
+        {
+            assert!(matches!(open.add(address).await, Err(ForeignServerError::Malformed)), "{address}");
+        }
+        // One that was added while the node might reach such places.
+        let added = open.add("http://127.0.0.1:8080").await.unwrap();
+        assert!(open.client(&added).is_ok());
+        assert!(matches!(closed.client(&added), Err(ForeignError::Unreachable(_))));
+    }
+}

@@ -1,0 +1,106 @@
+//! A node that buys from x402 servers.
+
+use anyhow::{Context, Result, ensure};
+use farthing_control::{
+    endpoint,
+    types::{CallRequest, HistoryEntry, HistoryKind, HistoryState, NewX402Server, ServiceIdText, Text},
+};
+use farthing_protocol::{Address, Usdc, call::Method};
+use farthing_testnet::{NodeOptions, NodeProcess, rpc};
+use farthing_tests::{wait::eventually, world::Answer};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::shop::{FUNDS, GAS_MONEY_WEI, Shop, chain_of};
+
+/// More than a call costs, in USDC.
+pub const ENOUGH: &str = "0.01";
+
+/// A node with [`FUNDS`], and the server that was added to it.
+pub struct Buyer {
+    pub node: NodeProcess,
+    pub wallet: Address,
+    pub server: ServiceIdText,
+    _folder: TempDir,
+}
+
+impl Buyer {
+    /// One that has added the server at `url`.
+    pub async fn start(shop: &Shop, url: &str) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let options = NodeOptions::new(folder.path().join("buyer"));
+        let node = NodeProcess::start_on(chain_of(&shop.anvil), options).await?;
+        let wallet = node.status().await?.address.0;
+        shop.deployer.fund_eth(wallet, GAS_MONEY_WEI).await?;
+        shop.deployer.mint(shop.token, wallet, FUNDS).await?;
+        node.wait_until_ready().await?;
+        node.wait_for_usdc(FUNDS).await?;
+        let new = NewX402Server { url: url.to_owned() };
+        let server = node.control().tell(endpoint::AddX402Server, &new).await?.id;
+        Ok(Self { node, wallet, server, _folder: folder })
+    }
+
+    /// Starts the node again, with a place at which it dies or none.
+    pub async fn restart(&mut self, dies_at: Option<&str>) -> Result<()> {
+        let environment = dies_at.map(|place| ("FARTHING_KILL_AT".to_owned(), place.to_owned()));
+        self.node.restart_until_ready(environment.into_iter().collect()).await?;
+        self.node.wait_for_usdc(Usdc::from_micros(1)).await
+    }
+
+    /// A call of the server.
+    pub async fn call(&self, path: &str, call_id: &str, max_price: Option<&str>) -> Result<Answer> {
+        let max_price = max_price.map(str::parse::<Usdc>).transpose()?;
+        let request = CallRequest {
+            api_id_public: self.server,
+            path: path.to_owned(),
+            method: Text(Method::Get),
+            params: [].into(),
+            body: None,
+            body_base64: None,
+            headers: [].into(),
+            max_price: max_price.map(Into::into),
+            call_id: Some(call_id.to_owned()),
+        };
+        let raw = self.node.control().tell_raw(endpoint::Call, &request).await?;
+        Ok(Answer { status: raw.status, headers: raw.headers, body: raw.body })
+    }
+
+    /// The calls of this node in its history, the newest first.
+    pub async fn bought(&self) -> Result<Vec<HistoryEntry>> {
+        let history = self.node.control().ask(endpoint::History).await?;
+        Ok(history.entries.into_iter().filter(|entry| entry.kind == HistoryKind::Bought).collect())
+    }
+
+    /// Waits until its newest call stands so in the history.
+    pub async fn until_it_ends(&self, state: HistoryState) -> Result<HistoryEntry> {
+        eventually("the call has ended", async || {
+            Ok(self.bought().await?.first().is_some_and(|entry| entry.state == state))
+        })
+        .await?;
+        self.bought().await?.into_iter().next().context("no call is in the history")
+    }
+
+    /// Spent and reserved today.
+    pub async fn spent(&self) -> Result<Usdc> {
+        Ok(self.node.control().ask(endpoint::Spending).await?.spent_today.0)
+    }
+
+    /// Checks that so much has left the wallet, that the limits count so much, and that the books hold.
+    pub async fn check(&self, shop: &Shop, paid: Usdc) -> Result<()> {
+        let left = rpc::usdc_of(&shop.anvil.url(), shop.token, self.wallet).await?;
+        let gone = FUNDS.saturating_sub(left);
+        ensure!(gone == paid, "{gone} USDC have left the wallet, and not {paid}");
+        ensure!(self.spent().await? == paid, "{} USDC are counted, and not {paid}", self.spent().await?);
+        let audit = self.node.control().ask(endpoint::Audit).await?;
+        ensure!(audit.violations.is_empty(), "{:?}", audit.violations);
+        Ok(())
+    }
+}
+
+/// Has the chain go on until payments of now have lapsed, for whoever distrusts its newest blocks as well.
+pub async fn let_payments_lapse(shop: &Shop) -> Result<()> {
+    let url = shop.anvil.url();
+    rpc::call(&url, "evm_increaseTime", json!([1_000])).await?;
+    rpc::call(&url, "anvil_mine", json!(["0x5"])).await?;
+    Ok(())
+}

@@ -1,0 +1,240 @@
+//! Buying from x402 servers: from another node, and from a server that lies, asks again, loses answers and takes nothing.
+
+use anyhow::{Result, ensure};
+use farthing_control::{
+    endpoint,
+    types::{HistoryState, NewX402Server},
+};
+use farthing_protocol::Usdc;
+use farthing_testnet::{NodeOptions, NodeProcess, demo::metrics};
+use farthing_tests::{
+    command::farthing,
+    wait::eventually,
+    world::{Answer, PRICE},
+};
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+use crate::{
+    buyer::{Buyer, ENOUGH, let_payments_lapse},
+    server::{Manner, Server},
+    shop::{Shop, chain_of},
+};
+
+/// A shop's chain, a server there, and a node that buys from it.
+async fn market() -> Result<(Shop, Server, Buyer)> {
+    let shop = Shop::open().await?;
+    let server = Server::start(&shop).await?;
+    let buyer = Buyer::start(&shop, &server.url).await?;
+    Ok((shop, server, buyer))
+}
+
+fn expect(answer: &Answer, problem: &str, charged: &Value) -> Result<()> {
+    let is_it = answer.problem() == problem && answer.charged() == *charged;
+    ensure!(is_it, "not {problem}, charged {charged}: {answer:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_of_another_nodes_port_is_paid_once_answered_and_in_every_book() -> Result<()> {
+    let shop = Shop::open().await?;
+    let buyer = Buyer::start(&shop, &format!("{}/{}", shop.address()?, shop.api.id)).await?;
+    expect(&buyer.call("/ok", "one", None).await?, "price-above-cap", &json!(false))?;
+    expect(&buyer.call("/ok", "one", Some("0.001")).await?, "price-above-cap", &json!(false))?;
+    buyer.check(&shop, Usdc::ZERO).await?;
+
+    let answer = buyer.call("/ok", "one", Some(ENOUGH)).await?;
+    ensure!(answer.status == StatusCode::OK, "{answer:?}");
+    assert_eq!((answer.json(), answer.header("x-farthing-charged")), (json!({ "n": 1 }), "0.002"));
+    assert_eq!(answer.header("payment-response"), "", "what is between the two nodes stays there");
+    let again = buyer.call("/ok", "one", Some(ENOUGH)).await?;
+    ensure!(again.status == StatusCode::OK && again.body == answer.body, "{again:?}");
+    expect(&buyer.call("/html", "one", Some(ENOUGH)).await?, "call-id-conflict", &json!(false))?;
+    assert_eq!(shop.upstream.hits(), 1);
+    shop.check(1).await?;
+    buyer.check(&shop, PRICE).await?;
+
+    let entry = buyer.until_it_ends(HistoryState::Charged).await?;
+    assert_eq!((entry.what.as_str(), entry.amount.0, entry.status), ("GET /ok", PRICE, Some(200)));
+    assert_eq!((entry.service, entry.peer.map(|peer| peer.0)), (Some(buyer.server), Some(shop.wallet)));
+    ensure!(entry.transaction.is_some() && entry.name == "127.0.0.1", "{entry:?}");
+    let counts = metrics(&buyer.node).await?;
+    let count = |outcome: &str| {
+        counts.get(&format!("farthing_calls_total{{side=\"consumer\",outcome=\"{outcome}\"}}")).copied()
+    };
+    assert_eq!((count("charged"), count("repeated")), (Some(1), Some(1)));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_are_listed_and_called_until_they_are_removed() -> Result<()> {
+    let (shop, server, buyer) = market().await?;
+    let control = buyer.node.control();
+    let listed = control.ask(endpoint::X402Servers).await?;
+    assert_eq!(listed.iter().map(|one| one.id).collect::<Vec<_>>(), [buyer.server]);
+    // As a person does it: the same server again keeps its id.
+    let id = buyer.server.to_string();
+    let added = farthing(&buyer.node, &["x402", "add", &server.url]).await?.ok()?;
+    ensure!(added.out.contains(&id), "{added:?}");
+    let shown = farthing(&buyer.node, &["x402", "list", "--json"]).await?.ok()?.json()?;
+    assert_eq!((&shown[0]["id"], shown.as_array().map(Vec::len)), (&json!(id), Some(1)));
+    let called = ["call", &id, "GET", "/v1/data", "--max-price", ENOUGH];
+    assert_eq!(farthing(&buyer.node, &called).await?.ok()?.out, "{\"sold\":true}");
+    server.speak_version_one();
+    let answer = buyer.call("/v1/data", "one", Some(ENOUGH)).await?;
+    ensure!(answer.status == StatusCode::OK, "{answer:?}");
+    assert_eq!(answer.json(), json!({ "sold": true }));
+    farthing(&buyer.node, &["x402", "remove", &id]).await?.ok()?;
+    ensure!(control.ask(endpoint::X402Servers).await?.is_empty());
+    expect(&buyer.call("/v1/data", "two", Some(ENOUGH)).await?, "unknown-service", &json!(false))?;
+    buyer.check(&shop, Usdc::from_micros(2 * PRICE.micros())).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_offer_that_lies_or_is_too_dear_is_refused_and_nothing_is_signed() -> Result<()> {
+    let (shop, server, buyer) = market().await?;
+    let elsewhere = "0x0000000000000000000000000000000000000001";
+    for (changed, max_price, problem) in [
+        (json!({ "extra": { "name": "USD Coin", "version": "2" } }), ENOUGH, "no-common-scheme"),
+        (json!({ "extra": { "name": "USDC", "version": "1" } }), ENOUGH, "no-common-scheme"),
+        (json!({ "network": "eip155:8453" }), ENOUGH, "no-common-scheme"),
+        (json!({ "asset": elsewhere }), ENOUGH, "no-common-scheme"),
+        (json!({ "scheme": "upto" }), ENOUGH, "no-common-scheme"),
+        (json!({ "amount": "10001" }), ENOUGH, "price-above-cap"),
+        (json!({ "amount": "10001" }), "1", "over-limit"),
+    ] {
+        let before = server.offer(&changed);
+        let answer = buyer.call("/v1/data", "one", Some(max_price)).await?;
+        expect(&answer, problem, &json!(false))?;
+        ensure!(answer.json()["detail"].as_str().is_some_and(|detail| detail.len() > 20), "{answer:?}");
+        server.offer(&before);
+    }
+    ensure!(server.payments().is_empty(), "{:?}", server.payments());
+    buyer.check(&shop, Usdc::ZERO).await?;
+    let answer = buyer.call("/v1/data", "one", Some(ENOUGH)).await?;
+    ensure!(answer.status == StatusCode::OK, "an id that paid nothing is not used up: {answer:?}");
+    buyer.check(&shop, PRICE).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_asks_again_after_it_was_paid_gets_no_second_payment() -> Result<()> {
+    let (shop, server, buyer) = market().await?;
+    server.behave(Manner::AsksAgain);
+    for _ in 0..3 {
+        let answer = buyer.call("/v1/data", "one", Some(ENOUGH)).await?;
+        ensure!(["undecided", "answer-no-longer-kept"].contains(&answer.problem().as_str()), "{answer:?}");
+    }
+    let entry = buyer.until_it_ends(HistoryState::Charged).await?;
+    ensure!(entry.transaction.is_some() && entry.status.is_none(), "{entry:?}");
+    expect(&buyer.call("/v1/data", "one", Some(ENOUGH)).await?, "answer-no-longer-kept", &json!(true))?;
+    assert_eq!((server.payments().len(), server.copies()), (1, 4));
+    assert_eq!(server.earned(&shop).await?, PRICE);
+    buyer.check(&shop, PRICE).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_without_a_word_on_its_payment_is_given_and_the_chain_says_what_it_cost() -> Result<()> {
+    let (shop, server, buyer) = market().await?;
+    server.behave(Manner::Quiet);
+    let answer = buyer.call("/v1/data", "one", Some(ENOUGH)).await?;
+    ensure!(answer.status == StatusCode::OK && answer.header("x-farthing-charged") == "0.002", "{answer:?}");
+    let entry = buyer.until_it_ends(HistoryState::Charged).await?;
+    ensure!(entry.transaction.is_some() && entry.status == Some(200), "{entry:?}");
+    buyer.check(&shop, PRICE).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_is_lost_is_charged_once_and_can_be_asked_for_again() -> Result<()> {
+    let (shop, server, buyer) = market().await?;
+    server.behave(Manner::Breaks);
+    expect(&buyer.call("/v1/data", "one", Some(ENOUGH)).await?, "undecided", &Value::Null)?;
+    buyer.until_it_ends(HistoryState::Charged).await?;
+    buyer.check(&shop, PRICE).await?;
+    server.behave(Manner::Honest);
+    let answer = buyer.call("/v1/data", "one", Some(ENOUGH)).await?;
+    ensure!(answer.status == StatusCode::OK && answer.header("x-farthing-charged") == "0.002", "{answer:?}");
+    assert_eq!((server.payments().len(), server.copies()), (1, 2));
+    buyer.check(&shop, PRICE).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_that_nobody_takes_is_counted_until_its_time_is_over_and_its_call_id_signs_no_other()
+-> Result<()> {
+    let (shop, server, buyer) = market().await?;
+    server.behave(Manner::Refuses);
+    expect(&buyer.call("/v1/data", "one", Some(ENOUGH)).await?, "undecided", &Value::Null)?;
+    assert_eq!(buyer.spent().await?, PRICE, "it may be taken yet");
+    let_payments_lapse(&shop).await?;
+    let entry = buyer.until_it_ends(HistoryState::Failed).await?;
+    ensure!(entry.reason.is_some_and(|reason| reason.contains("did not take the payment")));
+    buyer.check(&shop, Usdc::ZERO).await?;
+    server.behave(Manner::Honest);
+    expect(&buyer.call("/v1/data", "one", Some(ENOUGH)).await?, "call-id-conflict", &json!(false))?;
+    assert_eq!(server.payments().len(), 1);
+    let answer = buyer.call("/v1/data", "two", Some(ENOUGH)).await?;
+    ensure!(answer.status == StatusCode::OK, "{answer:?}");
+    buyer.check(&shop, PRICE).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_buyer_that_dies_around_its_payment_sends_the_same_one_after_its_restart() -> Result<()> {
+    let (shop, server, mut buyer) = market().await?;
+    for (number, place) in [(1, "foreign.before_send"), (2, "foreign.after_answer")] {
+        let call_id = format!("call {number}");
+        buyer.restart(Some(place)).await?;
+        let died = buyer.call("/v1/data", &call_id, Some(ENOUGH)).await;
+        ensure!(died.is_err(), "{place}: {died:?}");
+        buyer.restart(None).await?;
+        assert_eq!(buyer.spent().await?, Usdc::from_micros(PRICE.micros() * number), "{place}");
+        let answer = buyer.call("/v1/data", &call_id, Some(ENOUGH)).await?;
+        ensure!(answer.status == StatusCode::OK, "{place}: {answer:?}");
+        assert_eq!(server.payments().len() as u64, number, "{place}");
+        buyer.check(&shop, Usdc::from_micros(PRICE.micros() * number)).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_buyer_that_stays_away_learns_after_its_restart_what_became_of_its_payment() -> Result<()> {
+    let (shop, server, mut buyer) = market().await?;
+    server.behave(Manner::AsksAgain);
+    buyer.restart(Some("foreign.after_answer")).await?;
+    ensure!(buyer.call("/v1/data", "one", Some(ENOUGH)).await.is_err());
+    buyer.restart(None).await?;
+    buyer.until_it_ends(HistoryState::Charged).await?;
+    assert_eq!(server.copies(), 1, "the chain was asked, and not the server");
+    buyer.check(&shop, PRICE).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_promised_to_a_server_stays_in_the_wallet() -> Result<()> {
+    let (shop, server, buyer) = market().await?;
+    server.behave(Manner::Refuses);
+    let control = buyer.node.control();
+    let limits = json!({ "price_max": "2", "per_day": "5", "per_secret_day": "5" });
+    control.tell(endpoint::LimitSpending, &serde_json::from_value(limits)?).await?;
+    server.offer(&json!({ "amount": "600000" }));
+    expect(&buyer.call("/v1/data", "one", Some("1")).await?, "undecided", &Value::Null)?;
+    expect(&buyer.call("/v1/data", "two", Some("1")).await?, "insufficient-funds", &json!(false))?;
+    let_payments_lapse(&shop).await?;
+    buyer.until_it_ends(HistoryState::Failed).await?;
+    server.behave(Manner::Honest);
+    eventually("what was set aside is free again", async || {
+        Ok(buyer.call("/v1/data", "three", Some("1")).await?.status == StatusCode::OK)
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_in_a_private_network_is_not_added_where_such_places_are_not_reached() -> Result<()> {
+    let (shop, folder) = (Shop::open().await?, tempfile::tempdir()?);
+    let options = NodeOptions::new(folder.path().join("buyer")).set("network.allow_private", &false);
+    let options = options.set("network.rendezvous", &"off").set("network.upnp", &false);
+    let node = NodeProcess::start_on(chain_of(&shop.anvil), options).await?;
+    for url in [shop.address()?, "http://10.0.0.7/api".to_owned()] {
+        let refused = node.control().tell(endpoint::AddX402Server, &NewX402Server { url }).await;
+        let told = refused.err().map(|error| error.to_string()).unwrap_or_default();
+        ensure!(told.contains("private network"), "{told}");
+    }
+    Ok(())
+}
