@@ -44,6 +44,7 @@ mod lost;
 mod signature;
 mod silent;
 mod unread;
+mod wallet;
 mod watch;
 mod webhook;
 
@@ -55,13 +56,9 @@ pub use webhook::{Delivery, WebhookAddress, WebhookError};
 
 use asking::AskingAgents;
 use door::DoorFacts;
-use farthing_control::{
-    counted,
-    types::{
-        Alert, AlertKind,
-        AlertSeverity::{Error, Warning},
-        Eth,
-    },
+use farthing_control::types::{
+    Alert, AlertKind,
+    AlertSeverity::{Error, Warning},
 };
 use farthing_os::clock;
 use levels::LevelsStore;
@@ -71,8 +68,6 @@ use unread::UnreadEvents;
 
 /// A day's budget that is used up to this part is told before it stops the calls.
 const BUDGET_PERCENT: u128 = 80;
-/// A transaction that takes longer keeps claims from the chain for a part of the time that they have.
-const MINED_WITHIN: Duration = Duration::from_secs(600);
 /// More would not be read.
 const ALERTS_MAX: usize = 64;
 
@@ -159,7 +154,7 @@ fn current(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
     alerts.extend(facts.lost.as_ref().map(lost::alert));
     alerts.extend(facts.stopped.map(stopped));
     alerts.extend(facts.asking.as_ref().map(asking::alert));
-    alerts.extend(of_the_wallet(facts, levels));
+    alerts.extend(wallet::alerts(facts, levels));
     alerts.extend(budget(facts));
     alerts.extend(facts.paying.iter().filter_map(|channel| of_a_channel(channel, levels)));
     alerts.extend(facts.silent.iter().filter_map(silent::alert));
@@ -215,57 +210,6 @@ fn stopped(stopped: SpendingStop) -> Alert {
         ),
     };
     Alert::new(AlertKind::SpendingStopped, Warning, cause, action)
-}
-
-/// Of what the wallet has, and what waits for it.
-fn of_the_wallet(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
-    let mut alerts = Vec::new();
-    let pays = !facts.paying.is_empty();
-    if let Some(usdc) = facts.usdc.filter(|usdc| pays && *usdc < levels.usdc_below) {
-        let cause =
-            format!("the wallet has {usdc} USDC, less than your alert level of {}", levels.usdc_below);
-        let action = "send USDC to the wallet, or lower the alert level";
-        alerts.push(Alert::new(AlertKind::UsdcLow, Warning, cause, action));
-    }
-    let earns = !facts.unclaimed.is_zero();
-    if let Some(RefusedClaims { channels, amount, reason }) = facts.refused.as_ref().filter(|_| earns) {
-        let cause = format!(
-            "the contract refuses the claims of {}, {amount} USDC: {reason}. When {} USDC cannot be claimed, this node \
-             serves no more paid calls",
-            counted(*channels, "channel"),
-            facts.without_gas_max
-        );
-        let action =
-            "`farthing settle now` tries again; if the token has blocked this wallet, ask its issuer";
-        alerts.push(Alert::new(AlertKind::ClaimRefused, Error, cause, action));
-    }
-    if !facts.unaffordable.is_zero() {
-        let left = Eth { wei: facts.wei.unwrap_or_default() };
-        let cause = format!(
-            "{left} ETH do not pay for claiming {} of the {} USDC that you have earned; when {} USDC cannot be \
-             claimed, this node serves no more paid calls",
-            facts.unaffordable, facts.unclaimed, facts.without_gas_max
-        );
-        let action = "send a little ETH to the wallet; calls then continue automatically";
-        alerts.push(Alert::new(AlertKind::ClaimUnaffordable, Error, cause, action));
-    }
-    let needs_gas = earns || pays && !facts.is_gas_paid;
-    if let Some(wei) = facts.wei.filter(|wei| needs_gas && *wei < levels.eth_below.wei) {
-        let (left, level) = (Eth { wei }, levels.eth_below);
-        let cause = format!("the wallet has {left} ETH for gas, less than your alert level of {level}");
-        let action = "send a little ETH to the wallet, or lower the alert level";
-        alerts.push(Alert::new(AlertKind::EthLow, Warning, cause, action));
-    }
-    if let Some((what, _)) = facts.under_way.filter(|(_, since)| *since >= MINED_WITHIN) {
-        let cause = format!(
-            "{what} has not been mined for {} minutes, so later transactions wait, including claims",
-            MINED_WITHIN.as_secs() / 60
-        );
-        let action = "send a little ETH to the wallet so that the node can pay more for gas, or wait until gas is \
-                      cheaper";
-        alerts.push(Alert::new(AlertKind::TransactionWaits, Error, cause, action));
-    }
-    alerts
 }
 
 fn budget(facts: &NodeFacts) -> Option<Alert> {

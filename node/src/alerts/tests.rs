@@ -1,6 +1,6 @@
 //! What raises which alert, below, at and above its level.
 
-use farthing_control::types::{NodePart, ReplacedNode, WalletBalance};
+use farthing_control::types::{Eth, NodePart, ReplacedNode, WalletBalance};
 use farthing_protocol::ServiceId;
 
 use super::*;
