@@ -199,7 +199,12 @@ async fn an_open_page_follows_by_one_stream_of_events() -> Result<()> {
 const HOLD: &str = "const gate = new Promise((resolve) => { window.letGo = resolve; });
     const onload = Object.getOwnPropertyDescriptor(XMLHttpRequestEventTarget.prototype, 'onload');
     Object.defineProperty(XMLHttpRequest.prototype, 'onload', { set(use) {
-        onload.set.call(this, () => { window.isHeld = true; gate.then(() => use.call(this)); }); } });";
+        onload.set.call(this, () => { window.isHeld = true; gate.then(() => use.call(this)); }); } });
+    const send = XMLHttpRequest.prototype.send;
+    XMLHttpRequest.prototype.send = function (...body) { window.sent += 1; send.apply(this, body); };";
+/// Lets them go, and counts the pages that are fetched for it at once: before any later event of the stream is heard.
+const LET_GO: &str = "window.sent = 0; window.letGo();
+    return new Promise((resolve) => setTimeout(() => resolve(window.sent), 0));";
 /// The node counts its catalog at every fifth look for changes: after so many it has told all that happened before.
 const LOOKS: usize = 6;
 
@@ -223,7 +228,8 @@ async fn what_changes_while_a_newer_page_is_on_its_way_is_seen_as_well() -> Resu
         Ok(looks > LOOKS)
     })
     .await?;
-    browser.client.execute("window.letGo()", Vec::new()).await?;
+    let sent = browser.client.execute(LET_GO, Vec::new()).await?;
+    ensure!(sent == 1, "pages that were fetched once more: {sent}");
     browser.wait_for("Told meanwhile").await?;
     browser.end().await
 }
