@@ -48,7 +48,7 @@ impl DepositAuthorization {
             eip712::uint(self.valid_before_secs.into()),
             self.nonce(&Domain::new(token.chain_id, contract)),
         ];
-        eip712::digest(&token.separator(), &eip712::hash_struct(RECEIVE_TYPE, &words))
+        eip712::digest(&token.separator(), &eip712::hash_struct(&eip712::type_hash(RECEIVE_TYPE), &words))
     }
 
     /// Signs it with the payer's key.
