@@ -1,6 +1,6 @@
 //! The end of a request at the door, as metrics, the access log and the log of refused calls tell it.
 
-use farthing_bounds::Sparing;
+use farthing_bounds::LineLimiter;
 use farthing_os::clock;
 use farthing_protocol::{Address, SignedTransfer, Usdc};
 use farthing_shared::{
@@ -14,7 +14,7 @@ use super::DoorAnswer;
 use crate::Owner;
 
 /// Lines about payments, which anybody can cause for nothing: wallets are free.
-static TOLD: Sparing = Sparing::new(30);
+static TOLD: LineLimiter = LineLimiter::new(30);
 
 /// Admits one more of these lines. Returns how many were left out since the last one.
 pub(super) fn admit_line() -> Option<u64> {
