@@ -18,12 +18,12 @@ use farthing_protocol::{
     call::{ChargePolicy, Payment},
     limits,
 };
-use farthing_shared::{call_ends::BegunCall, chain_view};
+use farthing_shared::{call_ends::BegunCall, chain_view, tasks::Tasks};
 use farthing_wallet::Signer;
 use farthing_x402::{Offer, Offers};
 use parking_lot::Mutex;
 use tokio::time::Instant;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 mod exchange;
 mod open;
@@ -60,7 +60,7 @@ pub struct ForeignParts {
     pub allow_private: bool,
     pub call_deadline: Duration,
     /// Work that outlives its caller. Shutdown waits for it.
-    pub tasks: TaskTracker,
+    pub tasks: Tasks,
     pub stopping: CancellationToken,
 }
 

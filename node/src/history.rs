@@ -75,7 +75,7 @@ impl HistoryFilter {
 }
 
 impl History {
-    pub const fn new(
+    pub fn new(
         ledger: Ledger,
         registry: Registry,
         catalog: Catalog,

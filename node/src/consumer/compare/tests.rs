@@ -115,7 +115,7 @@ fn no_owner_has_forgotten_what_is_younger_than_a_week() {
 
 #[test]
 fn of_calls_that_nobody_knows_all_are_counted_and_a_thousand_kept() {
-    let mut unknown = Unknown::default();
+    let mut unknown = OneSidedCalls::default();
     for _ in 0..1_001 {
         unknown.add(ID, usdc(2));
     }
@@ -125,7 +125,7 @@ fn of_calls_that_nobody_knows_all_are_counted_and_a_thousand_kept() {
 #[test]
 fn calls_that_one_side_knows_are_named_unless_adjustments_explain_a_part_of_them() {
     let weigh = |adjustments| {
-        let (mut unknown, mut compared) = (Unknown::default(), BookComparison::default());
+        let (mut unknown, mut compared) = (OneSidedCalls::default(), BookComparison::default());
         for n in 1..=3 {
             unknown.add(CallId::from_bytes([n; 16]), usdc(5));
         }

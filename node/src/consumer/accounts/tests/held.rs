@@ -1,5 +1,7 @@
 //! What an attempt holds is given back when it is dropped, and from its promise on stays counted and leaks nothing.
 
+use std::sync::Arc;
+
 use farthing_protocol::Escrow;
 use futures::FutureExt;
 
@@ -116,9 +118,9 @@ async fn nothing_is_reserved_on_what_a_channel_held_before_its_close_while_the_l
 #[tokio::test]
 async fn a_promise_on_an_emptied_channel_is_known_as_failed_and_is_taken_once_the_channel_is_filled() {
     let books = Books::new().await;
-    let promise = promise(1, 1, 10, books.owner.address());
+    let promise = Arc::new(promise(1, 1, 10, books.owner.address()));
     books.ledger.put_payer_channel(emptied(&books)).await.unwrap();
-    let mut recording = Recording::begin(&books.ledger, promise.clone()).await.unwrap();
+    let mut recording = Recording::begin(&books.ledger, Arc::clone(&promise)).await.unwrap();
     let failed = async {
         while !recording.has_failed() {
             tokio::time::sleep(Duration::from_millis(1)).await;
