@@ -20,7 +20,7 @@ use std::{
 };
 
 use farthing_protocol::Usdc;
-use farthing_shared::disk::play_on_this_thread;
+use farthing_shared::blocking::play_on_this_thread;
 use futures::FutureExt;
 use tokio::runtime::Builder;
 

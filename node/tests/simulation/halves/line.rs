@@ -178,6 +178,7 @@ fn said(message: &CallMessage) -> String {
         CallMessage::Sync(..) => "question about the books".to_owned(),
         CallMessage::Close(..) => "request to close".to_owned(),
         CallMessage::Calls(_) => "question about all calls".to_owned(),
+        CallMessage::Sponsor(_) => "request to pay gas".to_owned(),
     }
 }
 
@@ -188,5 +189,6 @@ fn answered(reply: &CallReply) -> String {
         CallReply::Status(status) => format!("{status:?}"),
         CallReply::Refused(refusal) => refusal.code.name().to_owned(),
         CallReply::Channel(_) | CallReply::Calls(_) => "books".to_owned(),
+        CallReply::Sponsor(_) => "an end of a request to pay gas".to_owned(),
     }
 }
