@@ -1,9 +1,10 @@
 //! Gas for payers without ETH: what they have signed is brought to the chain at this node's cost, within careful limits.
 //!
 //! In order: it must be the asking payer's own channel with this owner, and the sum worth many times the gas; one address range
-//! may ask so often in an hour; the transaction is tried without being sent, and what it would cost is judged once more and
-//! taken from a daily budget; only then it is sent. What it did cost is known afterwards. A transaction that fails in its block
-//! costs this node its gas and the payer nothing: the budget is what bounds that.
+//! may ask so often in an hour; what this node has earned there is claimed before a withdrawal; the transaction is tried without
+//! being sent, and what it would cost is judged once more and taken from a daily budget; only then it is sent. What it did cost
+//! is known afterwards. A transaction that fails in its block costs this node its gas and the payer nothing: the budget is what
+//! bounds that.
 //!
 //! Invariant: no transaction is sent for another wallet whose cost the day's budget does not cover.
 
@@ -34,6 +35,8 @@ const AT_ONCE: usize = 2;
 const USUAL_GAS: u64 = 100_000;
 /// A payer waits no longer for a block.
 const MINED_WITHIN: Duration = Duration::from_secs(20);
+/// A claim that a pending withdrawal calls for is in a block within this time, as a rule.
+const CLAIMED_WITHIN: Duration = Duration::from_secs(10);
 /// The wallet keeps ETH for so many transactions of this size: it has to claim what was earned.
 const KEPT_TRANSACTIONS: u128 = 3;
 /// Transactions of the last day that are looked at for what was spent before a restart.
@@ -215,6 +218,9 @@ impl Owner {
             }
         };
         sponsor.check_worth(sum, cost(USUAL_GAS).likely)?;
+        if let SponsorAsked::Withdraw(config) = &asked {
+            check_claimed(self.unclaimed_on(config), cost(USUAL_GAS).likely)?;
+        }
         let origin = range.map_or(ErrandOrigin::Wallet(payer), ErrandOrigin::Range);
         sponsor.count(origin, Instant::now())?;
         let at_work = sponsor.at_work.try_acquire();
@@ -295,6 +301,12 @@ impl Owner {
         }
     }
 
+    /// The sum that this owner has earned on a channel, and that a withdrawal of its payer takes out of reach.
+    fn unclaimed_on(&self, config: &ChannelConfig) -> Usdc {
+        let id = config.id(&self.0.chain.domain());
+        self.0.book.get(id).map_or(Usdc::ZERO, |entry| entry.state.unclaimed())
+    }
+
     /// The rest of a channel that goes back to its payer: what is neither paid out nor earned.
     fn left_on(&self, config: &ChannelConfig) -> Result<Usdc, SponsorReply> {
         let id = config.id(&self.0.chain.domain());
@@ -324,6 +336,15 @@ const fn may_have_cost(error: &ChainError) -> bool {
             | ChainError::Busy { .. }
             | ChainError::Invalid(_)
     )
+}
+
+/// Refuses a withdrawal that comes before a claim of what this node has earned. A sum below its gas is not claimed at all.
+fn check_claimed(unclaimed: Usdc, gas: Usdc) -> Result<(), SponsorReply> {
+    if unclaimed <= gas {
+        return Ok(());
+    }
+    let detail = format!("this owner first claims the {unclaimed} USDC that it has earned on this channel");
+    Err(SponsorReply::refused(NotSponsored::Unable, detail, Some(CLAIMED_WITHIN.as_secs())))
 }
 
 fn too_many(detail: &str, wait: Duration) -> SponsorReply {

@@ -84,6 +84,18 @@ fn a_sum_is_worth_its_gas_at_the_factor_and_not_below() {
     }
 }
 
+#[test]
+fn a_withdrawal_waits_for_the_claim_of_what_was_earned_but_for_none_below_its_gas() {
+    for (unclaimed, gas, expected) in [
+        (0, 0, None),
+        (20, 20, None),
+        (21, 20, Some((NotSponsored::Unable, Some(10)))),
+        (1, 0, Some((NotSponsored::Unable, Some(10)))),
+    ] {
+        assert_eq!(refused(check_claimed(usdc(unclaimed), usdc(gas))), expected, "{unclaimed} for {gas}");
+    }
+}
+
 #[tokio::test]
 async fn what_was_paid_for_others_in_the_last_day_counts_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
