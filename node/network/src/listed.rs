@@ -196,8 +196,11 @@ impl<H: ConnectionHandler> ConnectionHandler for ListedHandler<H> {
                     ConnectionEvent::FullyNegotiatedInbound(FullyNegotiatedInbound { protocol, info })
                 }
                 ConnectionEvent::ListenUpgradeError(failed) => {
-                    // Of a protocol that is not taken any more, the handlers never hear.
-                    let Some((error, info)) = failed.error else { return };
+                    // Of a protocol that is not taken any more, the handlers never hear, and the list is not that of now.
+                    let Some((error, info)) = failed.error else {
+                        *self.listed.get_mut() = None;
+                        return;
+                    };
                     ConnectionEvent::ListenUpgradeError(ListenUpgradeError { info, error })
                 }
                 ConnectionEvent::FullyNegotiatedOutbound(opened) => {
