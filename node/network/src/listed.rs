@@ -343,5 +343,12 @@ mod tests {
         assert_eq!(asked.load(Relaxed), 1, "nothing may have changed it");
         handler.on_behaviour_event(StreamProtocol::new("/other"));
         assert_eq!(names(&handler), ["/other"]);
+        // A peer has chosen what was taken off the list meanwhile.
+        handler.on_connection_event(ConnectionEvent::ListenUpgradeError(ListenUpgradeError {
+            info: (),
+            error: None,
+        }));
+        assert_eq!(names(&handler), ["/other"]);
+        assert_eq!(asked.load(Relaxed), 3);
     }
 }
