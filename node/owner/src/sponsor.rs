@@ -80,6 +80,8 @@ pub struct Sponsor {
 struct SpentGas {
     since: Instant,
     sum: Usdc,
+    /// For transactions that have not ended: a new day does not free it.
+    reserved: Usdc,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -112,7 +114,7 @@ impl Sponsor {
     }
 
     fn new(rules: SponsorRules, sum: Usdc) -> Self {
-        let day = Mutex::new(SpentGas { since: Instant::now(), sum });
+        let day = Mutex::new(SpentGas { since: Instant::now(), sum, reserved: Usdc::ZERO });
         Self { rules, day, asked: Mutex::default(), at_work: Semaphore::new(AT_ONCE) }
     }
 
@@ -156,10 +158,10 @@ impl Sponsor {
     fn reserve(&self, most: Usdc, now: Instant) -> Result<(), SponsorReply> {
         let mut day = self.day.lock();
         if now.saturating_duration_since(day.since) >= DAY {
-            *day = SpentGas { since: now, sum: Usdc::ZERO };
+            (day.since, day.sum) = (now, Usdc::ZERO);
         }
-        let sum = day.sum.saturating_add(most);
-        if sum > self.rules.gas_per_day {
+        let reserved = day.reserved.saturating_add(most);
+        if day.sum.saturating_add(reserved) > self.rules.gas_per_day {
             let wait = DAY.saturating_sub(now.saturating_duration_since(day.since));
             let detail = format!(
                 "the gas of {most} USDC is more than what is left of the {} USDC that this owner pays for others in a \
@@ -168,14 +170,15 @@ impl Sponsor {
             );
             return Err(SponsorReply::refused(NotSponsored::DayIsSpent, detail, Some(wait.as_secs().max(1))));
         }
-        day.sum = sum;
+        day.reserved = reserved;
         Ok(())
     }
 
     /// Replaces what was reserved by what was paid.
     fn settle(&self, reserved: Usdc, paid: Usdc) {
         let mut day = self.day.lock();
-        day.sum = day.sum.saturating_sub(reserved).saturating_add(paid);
+        day.reserved = day.reserved.saturating_sub(reserved);
+        day.sum = day.sum.saturating_add(paid);
     }
 }
 
@@ -259,13 +262,12 @@ impl Owner {
             }
             // It may be in a block yet, so it stays paid for.
             Err(ChainError::UnderWay { hashes, .. }) if !hashes.is_empty() => {
+                sponsor.settle(reserved, reserved);
                 let hash = hashes.last().map_or([0; 32], |hash| hash.0);
                 Ok(SponsorReply::Sent { transaction: hash })
             }
             Err(error) => {
-                if !may_have_cost(&error) {
-                    sponsor.settle(reserved, Usdc::ZERO);
-                }
+                sponsor.settle(reserved, if may_have_cost(&error) { reserved } else { Usdc::ZERO });
                 Err(not_brought(&error))
             }
         }

@@ -68,7 +68,12 @@ fn the_gas_of_a_day_is_bounded_and_what_was_not_spent_of_it_is_free_again() {
     sponsor.settle(usdc(1_000), usdc(400));
     assert_eq!(refused(sponsor.reserve(usdc(600), now)), None);
     assert!(sponsor.reserve(usdc(1), now + DAY - Duration::from_secs(1)).is_err());
-    assert_eq!(refused(sponsor.reserve(usdc(1_000), now + DAY)), None, "the next day");
+    let next_day = now + DAY;
+    assert!(sponsor.reserve(usdc(401), next_day).is_err(), "what is under way may be paid on the next day");
+    assert_eq!(refused(sponsor.reserve(usdc(400), next_day)), None);
+    sponsor.settle(usdc(600), usdc(100));
+    assert!(sponsor.reserve(usdc(501), next_day).is_err(), "and what it did cost counts on it");
+    assert_eq!(refused(sponsor.reserve(usdc(500), next_day)), None);
 }
 
 #[test]
