@@ -85,11 +85,16 @@ impl ForeignCalls {
     /// When the ledger cannot be read.
     pub fn restore(parts: ForeignParts) -> Result<Self, LedgerError> {
         let (ledger, upstream) = (parts.ledger.clone(), parts.upstream.clone());
+        let payments = ForeignPayments(ledger.clone());
         for promise in ledger.unresolved()?.iter().filter(|promise| promise.is_by_transfer()) {
-            parts.funding.pledge_again(promise.request.call_id, promise.request.price);
+            let call_id = promise.request.call_id;
+            // What another chain's token may take is no money of this chain. One that cannot be read counts.
+            if !payments.is_elsewhere(call_id, parts.chain.spec().chain_id) {
+                parts.funding.pledge_again(call_id, promise.request.price);
+            }
         }
-        let servers = ForeignServers::restore(ledger.clone(), upstream, parts.allow_private)?;
-        let (payments, token, followed) = (ForeignPayments(ledger), Mutex::default(), Mutex::default());
+        let servers = ForeignServers::restore(ledger, upstream, parts.allow_private)?;
+        let (token, followed) = Default::default();
         Ok(Self(Arc::new(ForeignInner { parts, servers, payments, token, followed })))
     }
 
@@ -126,6 +131,7 @@ impl ForeignCalls {
     pub async fn buy(&self, order: Order) -> Result<Bought, BuyError> {
         let own = self.clone();
         let task = self.0.parts.tasks.spawn(async move {
+            let _awaited = own.0.parts.consumer.awaited().begin(order.call_id);
             let call = BegunCall::new(order.call_id, order.service, order.method, &order.path);
             let bought = own.buy_now(&order).await;
             own.0.parts.consumer.note_end(&call, &bought);

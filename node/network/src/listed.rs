@@ -196,8 +196,11 @@ impl<H: ConnectionHandler> ConnectionHandler for ListedHandler<H> {
                     ConnectionEvent::FullyNegotiatedInbound(FullyNegotiatedInbound { protocol, info })
                 }
                 ConnectionEvent::ListenUpgradeError(failed) => {
-                    // Of a protocol that is not taken any more, the handlers never hear.
-                    let Some((error, info)) = failed.error else { return };
+                    // Of a protocol that is not taken any more, the handlers never hear, and the list is not that of now.
+                    let Some((error, info)) = failed.error else {
+                        *self.listed.get_mut() = None;
+                        return;
+                    };
                     ConnectionEvent::ListenUpgradeError(ListenUpgradeError { info, error })
                 }
                 ConnectionEvent::FullyNegotiatedOutbound(opened) => {
@@ -340,5 +343,12 @@ mod tests {
         assert_eq!(asked.load(Relaxed), 1, "nothing may have changed it");
         handler.on_behaviour_event(StreamProtocol::new("/other"));
         assert_eq!(names(&handler), ["/other"]);
+        // A peer has chosen what was taken off the list meanwhile.
+        handler.on_connection_event(ConnectionEvent::ListenUpgradeError(ListenUpgradeError {
+            info: (),
+            error: None,
+        }));
+        assert_eq!(names(&handler), ["/other"]);
+        assert_eq!(asked.load(Relaxed), 3);
     }
 }

@@ -1,9 +1,10 @@
 //! Gas for payers without ETH: what they have signed is brought to the chain at this node's cost, within careful limits.
 //!
 //! In order: it must be the asking payer's own channel with this owner, and the sum worth many times the gas; one address range
-//! may ask so often in an hour; the transaction is tried without being sent, and what it would cost is judged once more and
-//! taken from a daily budget; only then it is sent. What it did cost is known afterwards. A transaction that fails in its block
-//! costs this node its gas and the payer nothing: the budget is what bounds that.
+//! may ask so often in an hour; what this node has earned there is claimed before a withdrawal; the transaction is tried without
+//! being sent, and what it would cost is judged once more and taken from a daily budget; only then it is sent. What it did cost
+//! is known afterwards. A transaction that fails in its block costs this node its gas and the payer nothing: the budget is what
+//! bounds that.
 //!
 //! Invariant: no transaction is sent for another wallet whose cost the day's budget does not cover.
 
@@ -34,6 +35,8 @@ const AT_ONCE: usize = 2;
 const USUAL_GAS: u64 = 100_000;
 /// A payer waits no longer for a block.
 const MINED_WITHIN: Duration = Duration::from_secs(20);
+/// A claim that a pending withdrawal calls for is in a block within this time, as a rule.
+const CLAIMED_WITHIN: Duration = Duration::from_secs(10);
 /// The wallet keeps ETH for so many transactions of this size: it has to claim what was earned.
 const KEPT_TRANSACTIONS: u128 = 3;
 /// Transactions of the last day that are looked at for what was spent before a restart.
@@ -77,6 +80,8 @@ pub struct Sponsor {
 struct SpentGas {
     since: Instant,
     sum: Usdc,
+    /// For transactions that have not ended: a new day does not free it.
+    reserved: Usdc,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -109,7 +114,7 @@ impl Sponsor {
     }
 
     fn new(rules: SponsorRules, sum: Usdc) -> Self {
-        let day = Mutex::new(SpentGas { since: Instant::now(), sum });
+        let day = Mutex::new(SpentGas { since: Instant::now(), sum, reserved: Usdc::ZERO });
         Self { rules, day, asked: Mutex::default(), at_work: Semaphore::new(AT_ONCE) }
     }
 
@@ -153,10 +158,10 @@ impl Sponsor {
     fn reserve(&self, most: Usdc, now: Instant) -> Result<(), SponsorReply> {
         let mut day = self.day.lock();
         if now.saturating_duration_since(day.since) >= DAY {
-            *day = SpentGas { since: now, sum: Usdc::ZERO };
+            (day.since, day.sum) = (now, Usdc::ZERO);
         }
-        let sum = day.sum.saturating_add(most);
-        if sum > self.rules.gas_per_day {
+        let reserved = day.reserved.saturating_add(most);
+        if day.sum.saturating_add(reserved) > self.rules.gas_per_day {
             let wait = DAY.saturating_sub(now.saturating_duration_since(day.since));
             let detail = format!(
                 "the gas of {most} USDC is more than what is left of the {} USDC that this owner pays for others in a \
@@ -165,14 +170,15 @@ impl Sponsor {
             );
             return Err(SponsorReply::refused(NotSponsored::DayIsSpent, detail, Some(wait.as_secs().max(1))));
         }
-        day.sum = sum;
+        day.reserved = reserved;
         Ok(())
     }
 
     /// Replaces what was reserved by what was paid.
     fn settle(&self, reserved: Usdc, paid: Usdc) {
         let mut day = self.day.lock();
-        day.sum = day.sum.saturating_sub(reserved).saturating_add(paid);
+        day.reserved = day.reserved.saturating_sub(reserved);
+        day.sum = day.sum.saturating_add(paid);
     }
 }
 
@@ -215,6 +221,9 @@ impl Owner {
             }
         };
         sponsor.check_worth(sum, cost(USUAL_GAS).likely)?;
+        if let SponsorAsked::Withdraw(config) = &asked {
+            check_claimed(self.unclaimed_on(config), cost(USUAL_GAS).likely)?;
+        }
         let origin = range.map_or(ErrandOrigin::Wallet(payer), ErrandOrigin::Range);
         sponsor.count(origin, Instant::now())?;
         let at_work = sponsor.at_work.try_acquire();
@@ -226,7 +235,9 @@ impl Owner {
         };
         sponsor.check_worth(sum, cost.likely)?;
         let has_wei = chain.balances().borrow().map_or(0, |balances| balances.eth_wei);
-        if has_wei < cost.most_wei.saturating_mul(KEPT_TRANSACTIONS) {
+        let keeps_enough = has_wei >= cost.most_wei.saturating_mul(KEPT_TRANSACTIONS);
+        // A claim of many channels takes more than these transactions.
+        if !keeps_enough || self.check_claims().is_err() {
             return Err(unable("the owner's wallet keeps its ETH for its own transactions"));
         }
         sponsor.reserve(cost.most, Instant::now())?;
@@ -253,13 +264,12 @@ impl Owner {
             }
             // It may be in a block yet, so it stays paid for.
             Err(ChainError::UnderWay { hashes, .. }) if !hashes.is_empty() => {
+                sponsor.settle(reserved, reserved);
                 let hash = hashes.last().map_or([0; 32], |hash| hash.0);
                 Ok(SponsorReply::Sent { transaction: hash })
             }
             Err(error) => {
-                if !may_have_cost(&error) {
-                    sponsor.settle(reserved, Usdc::ZERO);
-                }
+                sponsor.settle(reserved, if may_have_cost(&error) { reserved } else { Usdc::ZERO });
                 Err(not_brought(&error))
             }
         }
@@ -295,6 +305,12 @@ impl Owner {
         }
     }
 
+    /// The sum that this owner has earned on a channel, and that a withdrawal of its payer takes out of reach.
+    fn unclaimed_on(&self, config: &ChannelConfig) -> Usdc {
+        let id = config.id(&self.0.chain.domain());
+        self.0.book.get(id).map_or(Usdc::ZERO, |entry| entry.state.unclaimed())
+    }
+
     /// The rest of a channel that goes back to its payer: what is neither paid out nor earned.
     fn left_on(&self, config: &ChannelConfig) -> Result<Usdc, SponsorReply> {
         let id = config.id(&self.0.chain.domain());
@@ -324,6 +340,15 @@ const fn may_have_cost(error: &ChainError) -> bool {
             | ChainError::Busy { .. }
             | ChainError::Invalid(_)
     )
+}
+
+/// Refuses a withdrawal that comes before a claim of what this node has earned. A sum below its gas is not claimed at all.
+fn check_claimed(unclaimed: Usdc, gas: Usdc) -> Result<(), SponsorReply> {
+    if unclaimed <= gas {
+        return Ok(());
+    }
+    let detail = format!("this owner first claims the {unclaimed} USDC that it has earned on this channel");
+    Err(SponsorReply::refused(NotSponsored::Unable, detail, Some(CLAIMED_WITHIN.as_secs())))
 }
 
 fn too_many(detail: &str, wait: Duration) -> SponsorReply {

@@ -359,6 +359,9 @@ impl Funding {
         let at = RestingPlace { owner, channel: config.id(&self.0.chain.domain()) };
         let round = self.round(at.channel);
         let held = ChannelSum { round, deposited };
+        // From here on no x402 server is promised the same money.
+        let _being_made = self.0.begin(owner, wanted.amount);
+        let wanted = self.beside_pledges(owner, wanted)?;
         let amount = self.0.at_rest.take(at, held, wanted.least, wanted.amount)?;
         // After the limits of money at rest, which hold for a deposit by hand as well: it is advised only where it is made.
         if wanted.is_refill
@@ -373,7 +376,7 @@ impl Funding {
             self.0.at_rest.give_up(at, held);
             return Err(error.into());
         }
-        let _being_made = self.0.begin(owner, amount);
+        self.0.being_made.lock().insert(owner, amount);
         tracing::info!(%owner, %amount, "depositing into the channel");
         killpoint::reached("funding.before_deposit");
         let made = self.make(config, (round, deposited), amount).await;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use farthing_ledger::{LedgerError, Promise, Purchase};
 use farthing_protocol::{
-    Address, CallId, ChannelId, Refusal, RefusalCode, Usdc, limits,
+    Address, CallId, ChannelId, Refusal, RefusalCode, ServiceId, Usdc, limits,
     resolution::{Copies, End},
 };
 use tokio::time::Instant;
@@ -35,6 +35,15 @@ impl Earlier {
             Self::Bought(purchase) => (&purchase.secret, purchase.promised_secs),
         };
         grant.name == DEFAULT_SECRET || (*secret == grant.name && secs >= grant.since_secs)
+    }
+
+    /// The x402 server that the call was promised to: no owner knows of it.
+    pub(super) fn server(&self) -> Option<ServiceId> {
+        match self {
+            Self::Open(promise) => promise.is_by_transfer().then_some(promise.request.service),
+            Self::Bought(purchase) => purchase.is_by_transfer().then_some(purchase.service),
+            Self::Nothing | Self::InDoubt => None,
+        }
     }
 
     /// Turns what keeps a call from being bought into an error that tells what the call may have cost before.

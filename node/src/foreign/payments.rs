@@ -37,6 +37,12 @@ impl ForeignPayments {
         self.0.get(Namespace::Payments, call_id.as_bytes())?.map(|bytes| decode(&bytes)).transpose()
     }
 
+    /// Returns whether the payment of a call is known to be of another chain than this one.
+    pub(super) fn is_elsewhere(&self, call_id: CallId, chain_id: u64) -> bool {
+        let payment = self.find(call_id).ok().flatten();
+        payment.is_some_and(|payment| payment.chain_id != chain_id)
+    }
+
     /// Stores a payment durably.
     pub(super) async fn put(&self, call_id: CallId, payment: &ForeignPayment) -> Result<(), LedgerError> {
         self.0.put(Namespace::Payments, key(call_id), wire::encode(payment)).await
@@ -103,6 +109,9 @@ mod tests {
             (payments.find(one).unwrap(), payments.find(other).unwrap()),
             (Some(payment.clone()), None)
         );
+        let is_elsewhere =
+            [(one, 8_453), (one, 1), (other, 1)].map(|(id, chain)| payments.is_elsewhere(id, chain));
+        assert_eq!(is_elsewhere, [false, true, false], "one that is not known counts as one of this chain");
         assert_eq!(payments.all().unwrap(), [(one, payment)]);
         payments.forget(one).await.unwrap();
         assert!(payments.all().unwrap().is_empty());

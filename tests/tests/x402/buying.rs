@@ -177,6 +177,23 @@ async fn a_payment_that_nobody_takes_is_counted_until_its_time_is_over_and_its_c
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_payment_of_a_server_that_was_removed_ends_as_the_chain_says_and_no_owner_is_asked() -> Result<()>
+{
+    let (shop, server, buyer) = market().await?;
+    server.behave(Manner::Refuses);
+    expect(&buyer.call("/v1/data", "one", Some(ENOUGH)).await?, "undecided", &Value::Null)?;
+    let id = buyer.server.to_string();
+    farthing(&buyer.node, &["x402", "remove", &id]).await?.ok()?;
+    let answer = buyer.call("/v1/data", "one", Some(ENOUGH)).await?;
+    expect(&answer, "undecided", &Value::Null)?;
+    ensure!(answer.json()["detail"].as_str().is_some_and(|detail| detail.contains(&id)), "{answer:?}");
+    assert_eq!(buyer.spent().await?, PRICE, "it may be taken yet");
+    let_payments_lapse(&shop).await?;
+    buyer.until_it_ends(HistoryState::Failed).await?;
+    buyer.check(&shop, Usdc::ZERO).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_buyer_that_dies_around_its_payment_sends_the_same_one_after_its_restart() -> Result<()> {
     let (shop, server, mut buyer) = market().await?;
     for (number, place) in [(1, "foreign.before_send"), (2, "foreign.after_answer")] {

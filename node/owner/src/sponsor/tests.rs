@@ -68,7 +68,12 @@ fn the_gas_of_a_day_is_bounded_and_what_was_not_spent_of_it_is_free_again() {
     sponsor.settle(usdc(1_000), usdc(400));
     assert_eq!(refused(sponsor.reserve(usdc(600), now)), None);
     assert!(sponsor.reserve(usdc(1), now + DAY - Duration::from_secs(1)).is_err());
-    assert_eq!(refused(sponsor.reserve(usdc(1_000), now + DAY)), None, "the next day");
+    let next_day = now + DAY;
+    assert!(sponsor.reserve(usdc(401), next_day).is_err(), "what is under way may be paid on the next day");
+    assert_eq!(refused(sponsor.reserve(usdc(400), next_day)), None);
+    sponsor.settle(usdc(600), usdc(100));
+    assert!(sponsor.reserve(usdc(501), next_day).is_err(), "and what it did cost counts on it");
+    assert_eq!(refused(sponsor.reserve(usdc(500), next_day)), None);
 }
 
 #[test]
@@ -81,6 +86,18 @@ fn a_sum_is_worth_its_gas_at_the_factor_and_not_below() {
         (0, 1, Some((NotSponsored::TooSmall, None))),
     ] {
         assert_eq!(refused(sponsor.check_worth(usdc(sum), usdc(gas))), expected, "{sum} for {gas}");
+    }
+}
+
+#[test]
+fn a_withdrawal_waits_for_the_claim_of_what_was_earned_but_for_none_below_its_gas() {
+    for (unclaimed, gas, expected) in [
+        (0, 0, None),
+        (20, 20, None),
+        (21, 20, Some((NotSponsored::Unable, Some(10)))),
+        (1, 0, Some((NotSponsored::Unable, Some(10)))),
+    ] {
+        assert_eq!(refused(check_claimed(usdc(unclaimed), usdc(gas))), expected, "{unclaimed} for {gas}");
     }
 }
 

@@ -58,8 +58,8 @@ impl Owner {
     }
 
     /// Checks that the wallet's ETH pays for one payment more and then for the claims of what was served on channels: those who
-    /// buy here must not use up what brings in the earnings of others.
-    fn check_claims(&self) -> Result<(), Refusal> {
+    /// buy here, or have their gas paid, must not use up what brings in the earnings of others.
+    pub(crate) fn check_claims(&self) -> Result<(), Refusal> {
         let payments = self.0.door.sales.under_way().saturating_add(1);
         if self.0.book.is_claimed_by(chain_view::means_after(&self.0.chain, payments)) {
             return Ok(());

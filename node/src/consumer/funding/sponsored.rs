@@ -256,8 +256,7 @@ impl Funding {
         let id = config.id(&self.0.chain.domain());
         let stored = self.stored(id).map_err(|error| NotMade::Before(error.into()))?;
         let Some(StoredDeposit { signed, round, deposited }) = stored else { return Ok(None) };
-        let lapses_secs = signed.deposit.valid_before_secs.saturating_add(REORGANISED_SECS_MAX);
-        if lapses_secs < self.time_secs() || round != decided.0 {
+        if self.has_lapsed(&signed) || round != decided.0 {
             return Ok(None);
         }
         if deposited == decided.1 {
@@ -268,6 +267,31 @@ impl Funding {
             Ok(false) => Err(NotMade::Before(pending(&signed, "it is of an earlier decision".to_owned()))),
             Err(error) => Err(NotMade::Before(error.into())),
         }
+    }
+
+    fn has_lapsed(&self, signed: &SignedDeposit) -> bool {
+        signed.deposit.valid_before_secs.saturating_add(REORGANISED_SECS_MAX) < self.time_secs()
+    }
+
+    /// The deposits that owners may bring yet, as far as the books show: owner and sum of each. What one was signed for is in the
+    /// wallet, and no other payment may count on it.
+    pub(super) fn signed_to_bring(&self) -> Result<Vec<(Address, Usdc)>, LedgerError> {
+        let mut deposits = Vec::new();
+        for (key, bytes) in self.0.ledger.list(Namespace::SignedDeposits)? {
+            let Ok(StoredDeposit { signed, round, deposited }) = minicbor::decode(&bytes) else { continue };
+            let (config, amount) = (signed.deposit.config, signed.deposit.amount);
+            let id = config.id(&self.0.chain.domain());
+            // One of another contract takes nothing here.
+            if key != id.as_bytes()[..] || self.has_lapsed(&signed) {
+                continue;
+            }
+            let shown = self.0.channels.get(id);
+            let shown = shown.map_or((0, Usdc::ZERO), |channel| (channel.round, channel.state.deposited));
+            if shown <= (round, deposited) {
+                deposits.push((config.payee, amount));
+            }
+        }
+        Ok(deposits)
     }
 
     fn stored(&self, channel: ChannelId) -> Result<Option<StoredDeposit>, LedgerError> {

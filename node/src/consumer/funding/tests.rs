@@ -4,7 +4,7 @@ use std::pin::pin;
 
 use farthing_chain::{Chain, ChainError, ChainSpec, ChainStatus, ClaimRow, MemoryJournal};
 use farthing_ledger::{Namespace, PayerChannelRow};
-use farthing_protocol::{SecretKey, Signature, listing::SCHEME_CHANNEL};
+use farthing_protocol::{CallId, SecretKey, Signature, listing::SCHEME_CHANNEL};
 use farthing_testnet::{LocalChain, anvil::Anvil};
 use farthing_wallet::Wallet;
 use redb::backends::InMemoryBackend;
@@ -64,7 +64,12 @@ fn emptied(channels: &PayerChannels, config: ChannelConfig, id: ChannelId, round
 }
 
 /// Has the books show a channel with this deposit in this round.
-fn booked(channels: &PayerChannels, id: ChannelId, config: ChannelConfig, (deposited, round): (Usdc, u32)) {
+pub(super) fn booked(
+    channels: &PayerChannels,
+    id: ChannelId,
+    config: ChannelConfig,
+    (deposited, round): (Usdc, u32),
+) {
     let row = PayerChannelRow {
         id,
         round: Some(round),
@@ -430,4 +435,19 @@ async fn whoever_waits_is_told_of_the_deposit_that_is_made_meanwhile_and_of_none
     booked(&funding.0.channels, config.id(&funding.0.chain.domain()), config, (usdc(100_000), 0));
     assert_eq!(told(since), Some(AwaitedDeposit::Made(usdc(100_000))));
     assert_eq!(told(Instant::now() + COUNTED_FOR), None, "it was made before");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deposit_by_hand_leaves_what_is_promised_to_servers() {
+    let chain = LocalChain::start().await.unwrap();
+    let funding = funding(wallet(&chain, 1, 1).await).await;
+    let accept = accept(&funding.0.chain, Address::from_bytes([2; 20]));
+    funding.pledge(CallId::from_bytes([1; 16]), usdc(900_000)).unwrap().keep();
+    let refused = funding.deposit_now(&accept, usdc(100_001)).await.unwrap_err();
+    let BuyError::Unfunded(missing) = &refused else { panic!("{refused}") };
+    assert_eq!((missing.usdc_have, missing.usdc_need), (usdc(100_000), usdc(100_001)));
+    assert_eq!(funding.at_rest().total(), Usdc::ZERO, "nothing was signed");
+    // As much as is left is up to the chain, on which gas is too dear for this wallet.
+    let tried = funding.deposit_now(&accept, usdc(100_000)).await.unwrap_err();
+    assert!(matches!(tried, BuyError::OpenFailed(ChainError::GasTooDear { .. })), "{tried}");
 }

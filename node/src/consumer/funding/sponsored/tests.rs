@@ -1,12 +1,14 @@
 //! Authorizations that are signed for owners to bring, on a real chain.
 
+use farthing_protocol::CallId;
 use farthing_testnet::{LocalChain, rpc};
 use serde_json::json;
 
 use super::*;
 use crate::consumer::{
+    ForeignError,
     channels::tests::usdc,
-    funding::tests::{accept, funding, restored, wallet},
+    funding::tests::{accept, booked, funding, restored, wallet},
 };
 
 const FIRST: (u32, Usdc) = (0, Usdc::ZERO);
@@ -36,6 +38,26 @@ async fn one_authorization_is_signed_for_a_round_until_it_is_taken_or_lapses() {
     }
     payer.refresh().await.unwrap();
     assert_eq!(funding.earlier(lapsing, FIRST).await.unwrap(), None, "it has lapsed");
+    assert!(funding.signed_to_bring().unwrap().is_empty(), "and neither of them can be brought");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deposit_that_its_owner_may_bring_yet_is_not_promised_to_a_server_as_well() {
+    let chain = LocalChain::start().await.unwrap();
+    let payer = wallet(&chain, 1, u128::MAX / 4).await;
+    let funding = funding(payer.clone()).await;
+    let config = funding.terms(&accept(&payer, Address::from_bytes([2; 20])));
+    funding.sign(config, FIRST, usdc(600_000)).await.unwrap();
+    // Also after a restart.
+    let funding = restored(payer.clone(), funding.0.ledger.clone()).await;
+    let call_id = CallId::from_bytes([1; 16]);
+    let refused = funding.pledge(call_id, usdc(400_001)).unwrap_err();
+    let BuyError::Foreign(ForeignError::Unfunded { have, .. }) = refused else { panic!("{refused}") };
+    assert_eq!(have, usdc(400_000));
+    drop(funding.pledge(call_id, usdc(400_000)).unwrap());
+    // Once the books show it, it is out of the wallet.
+    booked(&funding.0.channels, config.id(&payer.domain()), config, (usdc(600_000), 0));
+    drop(funding.pledge(call_id, usdc(1_000_000)).unwrap());
 }
 
 #[test]
