@@ -119,8 +119,8 @@ soak: anvil build-optimised ## Run 20 nodes for an hour with kills, outages and 
 		$(if $(RATE),--rate "$(RATE)")
 
 .PHONY: build-optimised
-build-optimised: # As a release is built: patched nodes ask for a clock and endpoints that tests play.
-	cargo build --release --workspace --exclude farthing-peers --bins --locked
+build-optimised: # Unlike a release, it has the clock and the endpoints that tests play: what measures is built with patched nodes.
+	cargo build --release --workspace --bins --locked
 
 # Where the local chain's program is.
 anvil_program = $${FARTHING_ANVIL:-$$(command -v anvil || echo tests/contracts/node_modules/@foundry-rs/anvil-linux-*/bin/anvil)}

@@ -272,7 +272,7 @@ impl Needs {
         }
         if self.trade == Trade::Nothing && self.unclaimed.is_zero() {
             let enough = format!(
-                "{detail}, enough as long as it buys nothing; to buy, USDC alone is enough at most owners"
+                "{detail}, enough as long as it buys nothing; to buy, USDC alone is enough for most owners"
             );
             return check("wallet", Ok(enough));
         }

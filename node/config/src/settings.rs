@@ -331,11 +331,11 @@ settings! {
         without_gas_max: Usdc = Amount, Value("0.25");
         /// Pay the gas for buyers without ETH: for their deposits with you, their requests to close and their withdrawals.
         sponsor: bool = Switch, Value("true");
-        /// Pay it only if their sum is worth at least this many times the gas,
+        /// Pay this gas only if the deposit, or what a close returns, is worth at least this many times the gas.
         sponsor_gas_factor: u64 = integer(0, 10_000), Value("20");
-        /// while the gas of a day is at most this much in all,
+        /// Most gas that your node pays for buyers in a day, in USDC.
         sponsor_gas_per_day: Usdc = Amount, Value("0.50");
-        /// and at most this many times in an hour for one address range.
+        /// Most transactions that your node pays for one address range of buyers in an hour.
         sponsor_per_hour: u32 = integer(0, 1_000_000), Value("12");
     }
     /// How much at once, and for how long.

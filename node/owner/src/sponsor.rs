@@ -203,7 +203,7 @@ impl Owner {
     ) -> Result<SponsorReply, SponsorReply> {
         let (chain, sponsor) = (&self.0.chain, &self.0.sponsor);
         if !sponsor.rules.is_on {
-            let detail = "this owner pays gas for nobody (settlement.sponsor)";
+            let detail = "this owner pays no gas for buyers (settlement.sponsor)";
             return Err(SponsorReply::refused(NotSponsored::Off, detail, None));
         }
         let sum = self.at_stake(payer, &asked)?;
@@ -227,8 +227,8 @@ impl Owner {
         let origin = range.map_or(ErrandOrigin::Wallet(payer), ErrandOrigin::Range);
         sponsor.count(origin, Instant::now())?;
         let at_work = sponsor.at_work.try_acquire();
-        let _at_work =
-            at_work.map_err(|_| too_many("this owner brings others' transactions already", HOUR / 720))?;
+        let _at_work = at_work
+            .map_err(|_| too_many("this owner is already sending other buyers' transactions", HOUR / 720))?;
         let cost = match chain.try_sponsored(&asked).await.map_err(|error| not_brought(&error))? {
             SponsorTrial::Takes { gas } => cost(gas),
             SponsorTrial::Fails(reason) => return Err(would_fail(&reason)),
@@ -238,7 +238,7 @@ impl Owner {
         let keeps_enough = has_wei >= cost.most_wei.saturating_mul(KEPT_TRANSACTIONS);
         // A claim of many channels takes more than these transactions.
         if !keeps_enough || self.check_claims().is_err() {
-            return Err(unable("the owner's wallet keeps its ETH for its own transactions"));
+            return Err(unable("the owner's wallet needs its ETH for its own transactions"));
         }
         sponsor.reserve(cost.most, Instant::now())?;
         self.bring(asked, cost.most, is_free).await
@@ -280,13 +280,13 @@ impl Owner {
         let (chain, config) = (&self.0.chain, asked.config());
         let is_theirs = config.payer == payer && config.signer == payer;
         if !is_theirs || config.payee != self.0.signer.address() || config.token != chain.spec().token {
-            return Err(other_channel("this owner pays gas for the channels that you have with it"));
+            return Err(other_channel("this owner pays gas only for channels that you have with it"));
         }
         let id = config.id(&chain.domain());
         let view = chain.channel(&id);
         match asked {
             SponsorAsked::Deposit(_) if view.is_some_and(|view| view.close_at_secs.is_some()) => {
-                Err(other_channel("a close of the channel is pending, so it would carry no call"))
+                Err(other_channel("a close of the channel is pending, so the deposit would pay for no call"))
             }
             SponsorAsked::Deposit(signed) => {
                 let amount = signed.deposit.amount;
@@ -373,7 +373,7 @@ fn not_brought(error: &ChainError) -> SponsorReply {
         ChainError::Busy { .. } => too_many("other transactions of this owner are waiting", HOUR / 60),
         error => {
             tracing::warn!(%error, "a payer's transaction was not brought");
-            unable("the owner's node cannot bring it to the chain now")
+            unable("the owner's node cannot send it to the chain now")
         }
     }
 }

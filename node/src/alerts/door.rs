@@ -36,8 +36,8 @@ pub(super) fn alerts(facts: &DoorFacts) -> impl Iterator<Item = Alert> {
             "within the last hour the chain refused {count} payments of x402 clients whose calls were served; their answers \
              are withheld. The newest reason: {reason}"
         );
-        let action = "if many customers are refused, check the token and `chain.rpc_urls` with `farthing doctor`; to \
-                      serve one payer less, lower `limits.uncharged_per_minute`";
+        let action = "if this happens to many customers, check the token and `chain.rpc_urls` with `farthing doctor`; to \
+                      serve fewer unpaid calls of one payer, lower `limits.uncharged_per_minute`";
         Alert::new(AlertKind::PaymentsRefused, Warning, cause, action)
     });
     closed.into_iter().chain(refused)

@@ -128,7 +128,7 @@ impl Foundation {
         Ok((foundation, inbound, news))
     }
 
-    /// What both halves are started from.
+    /// The parts from which both halves are started.
     pub(super) fn halves(&self) -> HalvesParts {
         let half = HalfParts {
             config: self.config.clone(),
@@ -150,7 +150,7 @@ impl Foundation {
         }
     }
 
-    /// What calls to x402 servers are made with.
+    /// The parts of calls to x402 servers.
     pub(super) fn foreign(&self, half: &ConsumerHalf) -> ForeignParts {
         ForeignParts {
             consumer: half.consumer.clone(),

@@ -47,26 +47,26 @@ pub struct Offer {
 /// The reason that this node pays none of a server's offers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoOffer {
-    #[error("the server asks for a payment and does not say on which terms, in the form of x402")]
+    #[error("the server asks for a payment, but its answer has no terms in the form of x402")]
     Unreadable,
-    #[error("the server accepts no scheme `exact`, which is the only one that this node pays by")]
+    #[error("the server does not accept the scheme `exact`, the only one that this node uses")]
     Scheme,
     #[error("the server wants to be paid on another chain: {0}")]
     Network(String),
-    #[error("the server wants another token than this chain's USDC")]
+    #[error("the server wants a token that is not this chain's USDC")]
     Token,
     #[error(
-        "the server names the token's signature domain as `{name}` version `{version}`, and the chain names another one: a \
-         payment signed so would not be valid"
+        "the server names the token's signature domain as `{name}` version `{version}`, but the chain names another one: \
+         a payment with this domain would not be valid"
     )]
     Domain { name: String, version: String },
-    #[error("the server wants to be paid by another method than a signed transfer (EIP-3009)")]
+    #[error("the server does not accept a signed transfer (EIP-3009), the only method that this node uses")]
     Method,
     #[error("the server's offer has no readable {0}")]
     Member(&'static str),
     #[error("the server's offer has more than {OFFER_BYTES_MAX} bytes")]
     TooLong,
-    #[error("the server asks for a payment of nothing")]
+    #[error("the server asks for a payment of 0 USDC")]
     Nothing,
     #[error("the server waits only {0} s for its payment, which is too short")]
     TooShort(u64),

@@ -276,7 +276,7 @@ endpoints! {
             revoke_secret: RevokeSecret, DELETE "/secrets/{name}" [MADE]; () -> (types::SecretShown), High;
             /// Change the limits of a secret
             limit_secret: LimitSecret, POST "/secrets/{name}/limits" [MADE]; (types::SecretLimits) -> (types::SecretShown), High;
-            /// Choose the services whose operations an agent that buys with a secret has as tools of their own
+            /// Choose the services whose operations become tools of an agent that buys with this secret
             pin_services: PinServices, POST "/secrets/{name}/pins" [MADE]; (types::PinnedServices) -> (types::SecretShown), Low;
             /// Buy one call with a secret, within its limits; returns the service's own answer
             call_with_secret: CallWithSecret, POST "/secrets/{name}/call" [SECRET]; (types::CallRequest) -> (raw), Low;

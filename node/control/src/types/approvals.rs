@@ -40,7 +40,7 @@ pub struct Approval {
     pub url: String,
 }
 
-/// A call that an agent asks its user's approval for.
+/// A call for which an agent asks its user's approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApprovalRequest {

@@ -29,7 +29,7 @@ pub struct SecretShown {
     /// Spent and reserved with it since midnight UTC.
     pub spent_today: UsdcText,
     pub limits: SecretLimits,
-    /// Services whose operations an agent that buys with this secret has as tools of their own.
+    /// Services whose operations are tools of an agent that buys with this secret.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     #[schema(value_type = Vec<String>)]
     pub pinned: BTreeSet<Text<ServiceId>>,

@@ -153,14 +153,14 @@ pub struct OperationName {
     pub path: String,
 }
 
-/// The place from which a service can be described anew.
+/// The place from which the node can read a service's description again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DescriptionOrigin {
     /// Nowhere: its owner wrote the operations by hand.
     #[default]
     ByHand,
-    /// A file or a text, which its owner gives once more.
+    /// A file or a text, which its owner has to give again.
     File,
     /// An address, which the node reads again.
     Url,

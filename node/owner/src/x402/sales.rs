@@ -276,7 +276,7 @@ impl Sales {
         kept.len() >= KEPT_MAX || bytes >= KEPT_BYTES_MAX
     }
 
-    /// Lists the sales of which nothing becomes until their payers come back, the oldest first.
+    /// Lists the sales that wait until their payers come back, the oldest first.
     fn idle(&self) -> Vec<SaleKey> {
         let kept = self.kept.lock();
         let idle = kept.iter().filter_map(|(key, sale)| Some((sale.idle_secs?, *key)));

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::sales::SaleKey;
 use crate::Owner;
 
-/// A refused payment is told of for so long, unless it is taken meanwhile.
+/// The time for which a refused payment is shown, unless it is taken meanwhile.
 const TOLD_FOR: Duration = Duration::from_secs(3_600);
 const COUNTED_MAX: usize = 256;
 /// A reason that the token gives may be longer than anybody reads.

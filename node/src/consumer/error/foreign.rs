@@ -15,14 +15,14 @@ pub enum ForeignError {
     #[error("this node does not pay this x402 server: {0}")]
     Offer(#[from] NoOffer),
     #[error(
-        "this call costs {need} USDC, and {have} USDC of the wallet are not set aside for other payments"
+        "this call costs {need} USDC, and only {have} USDC of the wallet are not set aside for other payments"
     )]
     Unfunded { have: Usdc, need: Usdc },
     #[error("the payment of this call id was never taken, and its time is over")]
     Lapsed,
     /// Paid or not: the chain will tell.
     #[error(
-        "the x402 server got the payment and {why}; the chain tells by {until} whether the server has taken it"
+        "the x402 server got the payment and {why}; the chain shows by {until} whether the server took it"
     )]
     Open { why: String, until: String },
     #[error("the x402 server took the payment of {charged} USDC and {why}")]
