@@ -168,7 +168,8 @@ impl Sponsor {
                  day",
                 self.rules.gas_per_day
             );
-            return Err(SponsorReply::refused(NotSponsored::DayIsSpent, detail, Some(wait.as_secs().max(1))));
+            let wait_secs = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+            return Err(SponsorReply::refused(NotSponsored::DayIsSpent, detail, Some(wait_secs)));
         }
         day.reserved = reserved;
         Ok(())
