@@ -80,6 +80,8 @@ async fn an_open_page_hears_of_a_call_after_the_clock_was_set_back() -> Result<(
         ensure!(answer.status() == 400, "{answer:?}");
         Ok(())
     };
+    // Where there is one call, a look also tells whether there is another one below it.
+    refused().await?;
     clock.set(HOUR_SECS)?;
     refused().await?;
     clock.set(0)?;
