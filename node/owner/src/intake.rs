@@ -205,7 +205,7 @@ async fn graphql_at(url: &Url, options: &IntakeOptions) -> Result<Intake, Intake
                 return Err(IntakeError::missed(url, &miss));
             }
             other => {
-                tried.push(ScanAttempt { url: place.to_string(), came: ScanOutcome::of_endpoint(&other) })
+                tried.push(ScanAttempt { url: place.to_string(), came: ScanOutcome::of_endpoint(&other) });
             }
         }
     }
