@@ -104,7 +104,10 @@ impl ForeignServers {
                     known.insert(id, ForeignServer { id, url, added_secs });
                 }
                 _ => {
-                    tracing::warn!(key = hex::encode(&key), "a stored x402 server cannot be read and is left")
+                    tracing::warn!(
+                        key = hex::encode(&key),
+                        "a stored x402 server cannot be read and is left"
+                    );
                 }
             }
         }
