@@ -1,4 +1,4 @@
-//! Of what the wallet has, and what waits for it.
+//! Alerts about the money of the wallet, and about transactions of it that wait.
 
 use std::time::Duration;
 
