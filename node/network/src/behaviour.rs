@@ -29,7 +29,7 @@ use crate::{
     usage::Usage,
 };
 
-/// A handshake over a slow line takes a second or two.
+/// The one bound of a handshake, over whatever transport. Over a slow line it takes a second or two.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(6);
 const PING_INTERVAL: Duration = Duration::from_secs(15);
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
@@ -202,6 +202,8 @@ fn yamux_config() -> yamux::Config {
 }
 
 fn quic_config(mut config: quic::Config) -> quic::Config {
+    // By default, the library gives up before the bound of all transports does. So this value is never reached.
+    config.handshake_timeout = 2 * CONNECTION_TIMEOUT;
     config.max_concurrent_stream_limit = u32::try_from(STREAMS_MAX).unwrap_or(u32::MAX);
     config.max_stream_data = QUIC_STREAM_WINDOW_BYTES;
     config.max_connection_data = QUIC_CONNECTION_WINDOW_BYTES;
