@@ -44,8 +44,6 @@ use crate::consumer::{
 const VALID_SECS_MAX: u64 = 600;
 /// A payment is valid from a while ago on: clocks differ.
 const VALID_SINCE_SECS: u64 = 600;
-/// The token's domain is read again after this time: a lie about it must not outlive the endpoint that told it.
-const TOKEN_KEPT: Duration = Duration::from_secs(600);
 
 /// The parts that buying from x402 servers works with.
 #[derive(Debug)]
@@ -73,7 +71,6 @@ struct ForeignInner {
     parts: ForeignParts,
     servers: ForeignServers,
     payments: ForeignPayments,
-    token: Mutex<Option<(Instant, TokenDomain)>>,
     /// Payments whose ends the chain is asked for.
     followed: Mutex<HashSet<CallId>>,
 }
@@ -94,8 +91,7 @@ impl ForeignCalls {
             }
         }
         let servers = ForeignServers::restore(ledger, upstream, parts.allow_private)?;
-        let (token, followed) = Default::default();
-        Ok(Self(Arc::new(ForeignInner { parts, servers, payments, token, followed })))
+        Ok(Self(Arc::new(ForeignInner { parts, servers, payments, followed: Mutex::default() })))
     }
 
     /// Returns whether this id is that of an x402 server.
@@ -208,7 +204,7 @@ impl ForeignCalls {
         }
         let offers = Offers::read(answer.required.as_deref(), &answer.body).map_err(ForeignError::Offer)?;
         let max_price = order.max_price.ok_or(ForeignError::NoMaxPrice)?;
-        let token = self.token().await?;
+        let token = self.0.parts.chain.token_domain().await?;
         let offer = offers.choose(&token).map_err(ForeignError::Offer)?;
         let price = offer.price;
         if price > max_price {
@@ -346,19 +342,6 @@ impl ForeignCalls {
         }
         let timing = Timing { network: started.elapsed(), ..Timing::default() };
         Ok(Bought { is_repeat: true, ..bought(purchase.call_id, answer, (charged, None), timing) })
-    }
-
-    /// The token's domain as the chain has it. No chain is asked as a rule: it is kept for a while.
-    async fn token(&self) -> Result<TokenDomain, BuyError> {
-        let kept = self.0.token.lock().clone();
-        if let Some((since, token)) = kept
-            && since.elapsed() < TOKEN_KEPT
-        {
-            return Ok(token);
-        }
-        let token = self.0.parts.chain.token_domain().await?;
-        *self.0.token.lock() = Some((Instant::now(), token.clone()));
-        Ok(token)
     }
 }
 

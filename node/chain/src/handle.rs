@@ -23,9 +23,12 @@ use crate::{
 };
 
 mod deployment;
+mod domain;
 mod operations;
 mod payments;
 mod sponsored;
+
+use domain::KeptDomain;
 
 pub use deployment::{ContractFound, DeploymentCost};
 pub use payments::{PaymentState, TransferState};
@@ -166,6 +169,7 @@ impl Chain {
             background,
             wallet,
             domain,
+            token: KeptDomain::default(),
             views,
             watcher,
             writer,
@@ -189,6 +193,7 @@ struct Inner {
     background: Reader,
     wallet: Address,
     domain: Domain,
+    token: KeptDomain,
     views: Arc<Views>,
     watcher: mpsc::Sender<watcher::Command>,
     writer: mpsc::Sender<Request>,

@@ -8,7 +8,6 @@
 //! may have happened, so a copy goes on where the record ends, and no copy is served unpaid or charged again.
 
 mod call;
-mod domain;
 mod due;
 mod noted;
 mod offers;
@@ -38,7 +37,6 @@ use tokio::sync::Semaphore;
 
 use self::{
     call::CallRoom,
-    domain::KeptDomain,
     offers::Offers,
     pledges::{Pledge, Pledges},
     sales::{AnswerHead, Sale, SaleKey, SaleState, Sales},
@@ -72,7 +70,6 @@ pub struct Door {
     offers: Offers,
     pledges: Arc<Pledges>,
     checks: Semaphore,
-    token: KeptDomain,
     notes: Mutex<DoorNotes>,
 }
 
@@ -89,7 +86,6 @@ impl Door {
             offers: Offers::default(),
             pledges: Arc::default(),
             checks: Semaphore::new(CHECKS_MAX),
-            token: KeptDomain::default(),
             notes: Mutex::default(),
         })
     }

@@ -7,7 +7,7 @@ use alloy::{
     primitives::{B256, Bytes, U64, U256},
     sol_types::SolEvent as _,
 };
-use farthing_protocol::{SignedTransfer, TokenDomain, TransferAuthorization};
+use farthing_protocol::{SignedTransfer, TransferAuthorization};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -22,15 +22,11 @@ use crate::{
     journal::TxHash,
     reader::At,
     rpc::{EVENTS, RpcError},
-    verify,
     writer::Outcome,
 };
 
 /// Queries for the events of one payment. Each is as wide as an endpoint takes, so that they reach back weeks.
 const QUERIES_MAX: usize = 200;
-
-/// The longest name and version of a token: both go out with each offer, and an endpoint can say what it likes.
-const TOKEN_TEXT_BYTES_MAX: usize = 64;
 
 /// The state of a payment on the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,21 +60,6 @@ struct TokenEvent {
 }
 
 impl ChainHandle {
-    /// Asks the token for its EIP-712 domain, which is proven against its separator.
-    ///
-    /// # Errors
-    /// See [`ChainError`].
-    pub async fn token_domain(&self) -> Result<TokenDomain, ChainError> {
-        let (reader, spec) = (&self.0.reader, self.spec());
-        let domain = verify::token(reader).await.map_err(|unfit| unfit.told(&spec.name))?;
-        let (name, version) = (domain.name().to_owned(), domain.version().to_owned());
-        if name.len().max(version.len()) > TOKEN_TEXT_BYTES_MAX {
-            let reason = "the token's name or version is longer than any that USDC has".to_owned();
-            return Err(ChainError::Refused { chain: spec.name.clone(), reason });
-        }
-        Ok(TokenDomain { name, version, chain_id: spec.chain_id, token: spec.token })
-    }
-
     /// Tries a payment without sending anything. Returns the reason that the token would not pay; `None` if it would.
     ///
     /// # Errors

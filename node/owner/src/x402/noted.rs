@@ -80,7 +80,7 @@ impl Owner {
             // Nothing is sold before the signature is checked.
             DoorAnswer::Said(_) | DoorAnswer::Failed(_) | DoorAnswer::Unpaid { .. } => true,
             DoorAnswer::Due { .. } | DoorAnswer::Refused(_) => {
-                let token = self.0.door.token.last();
+                let token = self.0.chain.token_domain_told_last();
                 token.is_some_and(|token| payment.verify(&token).is_ok())
             }
         };

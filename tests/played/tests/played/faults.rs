@@ -153,6 +153,34 @@ async fn a_deposit_that_runs_out_of_gas_moves_nothing_and_is_made_when_it_is_ask
     assert_eq!((world.slot(&payer, config).deposited, world.nonce_of(&world.payer)), (400_000, 2));
 }
 
+#[tokio::test(start_paused = true)]
+async fn the_domain_of_the_token_is_read_once_in_ten_minutes_and_a_second_after_it_could_not_be_read() {
+    let (world, payer, _payee) = with_both().await;
+    let asked = || payer.request_counts().on_demand;
+    let set_down = |is_down| {
+        for endpoint in 0..2 {
+            world.chain.change_faults(endpoint, |faults| faults.is_down = is_down);
+        }
+    };
+    set_down(true);
+    let failed = payer.token_domain().await;
+    assert!(matches!(failed, Err(ChainError::Unreachable { .. })), "{failed:?}");
+    let asked_in_vain = asked();
+    set_down(false);
+    assert_eq!((payer.token_domain().await, asked()), (failed, asked_in_vain));
+    assert_eq!(payer.token_domain_told_last(), None);
+
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let read = payer.token_domain().await;
+    let asked_once = asked();
+    assert!(read.is_ok() && asked_once > asked_in_vain, "{read:?}");
+    tokio::time::sleep(Duration::from_secs(599)).await;
+    assert_eq!((payer.token_domain().await, asked()), (read.clone(), asked_once));
+    assert_eq!(payer.token_domain_told_last(), read.ok());
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(payer.token_domain().await.is_ok() && asked() > asked_once);
+}
+
 /// Replaces the newest blocks by two more than they were, so that the new head is no child of the old one's parent.
 fn take_back(machine: &mut Machine, blocks: u64, are_kept: bool) {
     let now = machine.head().timestamp_secs;

@@ -1,20 +1,53 @@
 //! The EIP-712 domain of the token, kept for a while.
 //!
-//! Anybody may ask for terms, and each terms name the domain. So one request asks the chain for it, and all that come meanwhile
-//! wait for that answer, also for a failed one: strangers make this node ask no more often than time passes.
+//! Each payment of the token is signed with it, and the terms of x402 clients name it, for which anybody may ask. So one request
+//! asks the chain for it, and all that come meanwhile wait for that answer, also for a failed one: strangers make this node ask
+//! no more often than time passes.
 
 use std::time::Duration;
 
-use farthing_protocol::{Refusal, TokenDomain};
+use farthing_protocol::TokenDomain;
 use parking_lot::Mutex;
 use tokio::{sync::Mutex as AsyncMutex, time::Instant};
+
+use super::ChainHandle;
+use crate::{error::ChainError, verify};
 
 /// The domain is read again after this time: a lie about it must not outlive the endpoint that told it.
 const KEPT: Duration = Duration::from_secs(600);
 /// A failure holds for this time.
 const FAILURE_KEPT: Duration = Duration::from_secs(1);
 
-type DomainAnswer = Result<TokenDomain, Refusal>;
+/// The longest name and version of a token: both go out with each offer, and an endpoint can say what it likes.
+const TOKEN_TEXT_BYTES_MAX: usize = 64;
+
+type DomainAnswer = Result<TokenDomain, ChainError>;
+
+impl ChainHandle {
+    /// The token's EIP-712 domain, which is proven against its separator. The token is asked for it once in ten minutes.
+    ///
+    /// # Errors
+    /// See [`ChainError`]; for a second, everyone who asks is told the same one.
+    pub async fn token_domain(&self) -> Result<TokenDomain, ChainError> {
+        self.0.token.get(Instant::now(), self.read_token_domain()).await
+    }
+
+    /// The domain as it was told last, however long ago, without a request. `None` if it was not asked for, or could not be read.
+    pub fn token_domain_told_last(&self) -> Option<TokenDomain> {
+        self.0.token.last()
+    }
+
+    async fn read_token_domain(&self) -> DomainAnswer {
+        let (reader, spec) = (&self.0.reader, self.spec());
+        let domain = verify::token(reader).await.map_err(|unfit| unfit.told(&spec.name))?;
+        let (name, version) = (domain.name().to_owned(), domain.version().to_owned());
+        if name.len().max(version.len()) > TOKEN_TEXT_BYTES_MAX {
+            let reason = "the token's name or version is longer than any that USDC has".to_owned();
+            return Err(ChainError::Refused { chain: spec.name.clone(), reason });
+        }
+        Ok(TokenDomain { name, version, chain_id: spec.chain_id, token: spec.token })
+    }
+}
 
 /// The domain as the chain told it last.
 #[derive(Debug, Default)]
@@ -25,7 +58,7 @@ pub(super) struct KeptDomain {
 
 impl KeptDomain {
     /// Returns the domain for a request that came at `now`. `asking` asks the chain for it, if it is not kept and nobody else asks.
-    pub(super) async fn get(&self, now: Instant, asking: impl Future<Output = DomainAnswer>) -> DomainAnswer {
+    async fn get(&self, now: Instant, asking: impl Future<Output = DomainAnswer>) -> DomainAnswer {
         if let Some(told) = self.kept(now) {
             return told;
         }
@@ -40,7 +73,7 @@ impl KeptDomain {
     }
 
     /// Returns the domain that was told last, however long ago.
-    pub(super) fn last(&self) -> Option<TokenDomain> {
+    fn last(&self) -> Option<TokenDomain> {
         let told = self.told.lock();
         told.as_ref().and_then(|(_, domain)| domain.as_ref().ok().cloned())
     }
@@ -57,7 +90,7 @@ impl KeptDomain {
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use farthing_protocol::{Address, RefusalCode};
+    use farthing_protocol::Address;
 
     use super::*;
 
@@ -81,7 +114,7 @@ mod tests {
     #[tokio::test]
     async fn requests_at_once_ask_the_chain_once_for_the_domain_and_once_for_a_failure() {
         let (kept, asked, now) = (KeptDomain::default(), AtomicU32::new(0), Instant::now());
-        let away = Err(Refusal::new(RefusalCode::ChainStale, "away"));
+        let away = Err(ChainError::Unreachable { chain: "base".to_owned(), reason: "away".to_owned() });
         assert_eq!(fifty(&kept, (now, &asked), &away).await, vec![away.clone(); 50]);
         assert_eq!(asked.load(Ordering::Relaxed), 1);
 
