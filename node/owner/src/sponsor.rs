@@ -10,6 +10,7 @@
 
 use std::{collections::HashMap, net::IpAddr, time::Duration};
 
+use farthing_bounds::wait_secs;
 use farthing_chain::{ChainError, ChainKind, SponsorTrial, TxReport};
 use farthing_ledger::{Ledger, LedgerError, Position, Transaction, Window};
 use farthing_protocol::{
@@ -168,8 +169,7 @@ impl Sponsor {
                  day",
                 self.rules.gas_per_day
             );
-            let wait_secs = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-            return Err(SponsorReply::refused(NotSponsored::DayIsSpent, detail, Some(wait_secs)));
+            return Err(SponsorReply::refused(NotSponsored::DayIsSpent, detail, Some(wait_secs(wait))));
         }
         day.reserved = reserved;
         Ok(())
@@ -353,7 +353,7 @@ fn check_claimed(unclaimed: Usdc, gas: Usdc) -> Result<(), SponsorReply> {
 }
 
 fn too_many(detail: &str, wait: Duration) -> SponsorReply {
-    SponsorReply::refused(NotSponsored::TooMany, detail, Some(wait.as_secs().max(1)))
+    SponsorReply::refused(NotSponsored::TooMany, detail, Some(wait_secs(wait).max(1)))
 }
 
 fn other_channel(detail: &str) -> SponsorReply {

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use farthing_bounds::wait_secs;
 use farthing_discovery::{CallPlan, KnownService};
 use farthing_ledger::{Promise, Uncharged};
 use farthing_network::NotStarted;
@@ -213,7 +214,7 @@ impl Consumer {
                 Err(wait) => {
                     return Err(BuyError::ShareUsed {
                         secret: order.grant.name.clone(),
-                        wait_secs: wait.as_secs() + u64::from(wait.subsec_nanos() > 0),
+                        wait_secs: wait_secs(wait),
                     });
                 }
             }

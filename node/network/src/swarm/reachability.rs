@@ -6,6 +6,7 @@ use std::{
     time::Instant,
 };
 
+use farthing_bounds::wait_secs;
 use farthing_protocol::{Address, Hash, reach::ReachResponse};
 use libp2p::{Multiaddr, PeerId, core::ConnectedPoint, identity::secp256k1, upnp};
 use tokio::sync::oneshot;
@@ -107,8 +108,7 @@ impl SwarmTask {
     /// The last test, for somebody who asked for one when none could be made: peers dial back once a minute.
     fn latest(&self) -> Reachability {
         let wait = self.parts.prober.next_due().map(|due| due.saturating_duration_since(Instant::now()));
-        let again_secs = wait.map(|wait| wait.as_secs() + u64::from(wait.subsec_nanos() > 0));
-        Reachability { again_secs, ..self.reach_report() }
+        Reachability { again_secs: wait.map(wait_secs), ..self.reach_report() }
     }
 
     /// The findings on addresses, and beside them the relays and who keeps the record. That nobody does is no news while
