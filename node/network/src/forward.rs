@@ -1,11 +1,32 @@
 //! Forwards what a behaviour around another one leaves to that one.
 
-/// Within an implementation of `NetworkBehaviour`: methods that are those of the behaviour in a field.
+/// Within an implementation of `NetworkBehaviour`: methods that are those of the behaviour in a field. `inbound in Around::new`
+/// puts the handler of a connection into one around it; the same goes for `outbound`.
 macro_rules! forward {
-    ($field:tt: $($method:ident),+) => {
-        $($crate::forward::forward!(@$method $field);)+
+    ($field:tt: $($method:ident $(in $around:path)?),+) => {
+        $($crate::forward::forward!(@$method $field $($around)?);)+
     };
-    (@inbound $field:tt) => {
+    (@pending $field:tt) => {
+        fn handle_pending_inbound_connection(
+            &mut self,
+            connection: libp2p::swarm::ConnectionId,
+            local: &libp2p::Multiaddr,
+            remote: &libp2p::Multiaddr,
+        ) -> Result<(), libp2p::swarm::ConnectionDenied> {
+            self.$field.handle_pending_inbound_connection(connection, local, remote)
+        }
+
+        fn handle_pending_outbound_connection(
+            &mut self,
+            connection: libp2p::swarm::ConnectionId,
+            peer: Option<libp2p::PeerId>,
+            addresses: &[libp2p::Multiaddr],
+            role: libp2p::core::Endpoint,
+        ) -> Result<Vec<libp2p::Multiaddr>, libp2p::swarm::ConnectionDenied> {
+            self.$field.handle_pending_outbound_connection(connection, peer, addresses, role)
+        }
+    };
+    (@inbound $field:tt $($around:path)?) => {
         fn handle_established_inbound_connection(
             &mut self,
             connection: libp2p::swarm::ConnectionId,
@@ -13,10 +34,12 @@ macro_rules! forward {
             local: &libp2p::Multiaddr,
             remote: &libp2p::Multiaddr,
         ) -> Result<libp2p::swarm::THandler<Self>, libp2p::swarm::ConnectionDenied> {
-            self.$field.handle_established_inbound_connection(connection, peer, local, remote)
+            self.$field
+                .handle_established_inbound_connection(connection, peer, local, remote)
+                $(.map($around))?
         }
     };
-    (@outbound $field:tt) => {
+    (@outbound $field:tt $($around:path)?) => {
         fn handle_established_outbound_connection(
             &mut self,
             connection: libp2p::swarm::ConnectionId,
@@ -25,7 +48,9 @@ macro_rules! forward {
             role: libp2p::core::Endpoint,
             port_use: libp2p::core::transport::PortUse,
         ) -> Result<libp2p::swarm::THandler<Self>, libp2p::swarm::ConnectionDenied> {
-            self.$field.handle_established_outbound_connection(connection, peer, address, role, port_use)
+            self.$field
+                .handle_established_outbound_connection(connection, peer, address, role, port_use)
+                $(.map($around))?
         }
     };
     (@events $field:tt) => {

@@ -16,11 +16,9 @@ use futures::{
     future::{self, BoxFuture},
 };
 use libp2p::{
-    Multiaddr, PeerId,
-    core::{Endpoint, InboundUpgrade, UpgradeInfo, transport::PortUse},
+    core::{InboundUpgrade, UpgradeInfo},
     swarm::{
-        ConnectionDenied, ConnectionHandler, ConnectionHandlerEvent, ConnectionId, NetworkBehaviour, Stream,
-        SubstreamProtocol, THandler,
+        ConnectionHandler, ConnectionHandlerEvent, NetworkBehaviour, Stream, SubstreamProtocol, THandler,
         handler::{
             ConnectionEvent, FullyNegotiatedInbound, InboundUpgradeSend, ListenUpgradeError, UpgradeInfoSend,
         },
@@ -57,48 +55,7 @@ impl<B: NetworkBehaviour> NetworkBehaviour for ListedBehaviour<B> {
     type ConnectionHandler = ListedHandler<THandler<B>>;
     type ToSwarm = B::ToSwarm;
 
-    forward!(0: events, poll);
-
-    fn handle_pending_inbound_connection(
-        &mut self,
-        connection: ConnectionId,
-        local: &Multiaddr,
-        remote: &Multiaddr,
-    ) -> Result<(), ConnectionDenied> {
-        self.0.handle_pending_inbound_connection(connection, local, remote)
-    }
-
-    fn handle_established_inbound_connection(
-        &mut self,
-        connection: ConnectionId,
-        peer: PeerId,
-        local: &Multiaddr,
-        remote: &Multiaddr,
-    ) -> Result<THandler<Self>, ConnectionDenied> {
-        self.0.handle_established_inbound_connection(connection, peer, local, remote).map(ListedHandler::of)
-    }
-
-    fn handle_pending_outbound_connection(
-        &mut self,
-        connection: ConnectionId,
-        peer: Option<PeerId>,
-        addresses: &[Multiaddr],
-        role: Endpoint,
-    ) -> Result<Vec<Multiaddr>, ConnectionDenied> {
-        self.0.handle_pending_outbound_connection(connection, peer, addresses, role)
-    }
-
-    fn handle_established_outbound_connection(
-        &mut self,
-        connection: ConnectionId,
-        peer: PeerId,
-        address: &Multiaddr,
-        role: Endpoint,
-        port: PortUse,
-    ) -> Result<THandler<Self>, ConnectionDenied> {
-        let handler = self.0.handle_established_outbound_connection(connection, peer, address, role, port);
-        handler.map(ListedHandler::of)
-    }
+    forward!(0: pending, inbound in ListedHandler::of, outbound in ListedHandler::of, events, poll);
 }
 
 /// The handlers of a connection, and the list of what they take.

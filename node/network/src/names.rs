@@ -79,17 +79,7 @@ impl NetworkBehaviour for IdentifyBehaviour {
     type ConnectionHandler = <identify::Behaviour as NetworkBehaviour>::ConnectionHandler;
     type ToSwarm = identify::Event;
 
-    forward!(inner: inbound, events, poll);
-
-    fn handle_pending_outbound_connection(
-        &mut self,
-        connection: ConnectionId,
-        peer: Option<PeerId>,
-        addresses: &[Multiaddr],
-        role: Endpoint,
-    ) -> Result<Vec<Multiaddr>, ConnectionDenied> {
-        self.inner.handle_pending_outbound_connection(connection, peer, addresses, role)
-    }
+    forward!(inner: pending, inbound, events, poll);
 
     fn handle_established_outbound_connection(
         &mut self,

@@ -93,18 +93,7 @@ impl NetworkBehaviour for RelayClientBehaviour {
         ContainedHandler<<relay::client::Behaviour as NetworkBehaviour>::ConnectionHandler>;
     type ToSwarm = relay::client::Event;
 
-    forward!(inner: handler_events, poll_without_addresses);
-
-    fn handle_established_inbound_connection(
-        &mut self,
-        connection: ConnectionId,
-        peer: PeerId,
-        local: &Multiaddr,
-        remote: &Multiaddr,
-    ) -> Result<THandler<Self>, ConnectionDenied> {
-        let handler = self.inner.handle_established_inbound_connection(connection, peer, local, remote);
-        handler.map(ContainedHandler::new)
-    }
+    forward!(inner: inbound in ContainedHandler::new, handler_events, poll_without_addresses);
 
     fn handle_established_outbound_connection(
         &mut self,
