@@ -19,7 +19,7 @@ use farthing_protocol::{
 };
 use farthing_shared::{
     chain_view,
-    gas::{TransactionCost, micros_of},
+    gas::{TransactionCost, check_worth, micros_of},
 };
 use parking_lot::Mutex;
 use tokio::{sync::Semaphore, time::Instant};
@@ -144,15 +144,14 @@ impl Sponsor {
     }
 
     fn check_worth(&self, sum: Usdc, gas: Usdc) -> Result<(), SponsorReply> {
-        let least = gas.saturating_mul(self.rules.gas_factor);
-        if sum >= least {
-            return Ok(());
-        }
-        let detail = format!(
-            "{sum} USDC are less than {} times the gas of {gas} USDC; this owner pays it for {least} USDC or more",
-            self.rules.gas_factor
-        );
-        Err(SponsorReply::refused(NotSponsored::TooSmall, detail, None))
+        let factor = self.rules.gas_factor;
+        check_worth(sum, gas, factor).map_err(|least| {
+            let detail = format!(
+                "{sum} USDC are less than {factor} times the gas of {gas} USDC; this owner pays it for {least} USDC \
+                 or more"
+            );
+            SponsorReply::refused(NotSponsored::TooSmall, detail, None)
+        })
     }
 
     /// Takes `most` from the day's budget.

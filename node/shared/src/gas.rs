@@ -141,6 +141,15 @@ pub fn micros_of(wei: u128) -> Usdc {
     Usdc::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
 }
 
+/// Checks that a sum is worth at least so many times its gas.
+///
+/// # Errors
+/// The least sum that is.
+pub fn check_worth(sum: Usdc, gas: Usdc, factor: u64) -> Result<(), Usdc> {
+    let least = gas.saturating_mul(factor);
+    if sum >= least { Ok(()) } else { Err(least) }
+}
+
 #[cfg(test)]
 mod tests {
     use farthing_chain::L1Fee;
@@ -172,6 +181,19 @@ mod tests {
         let most_wei = 290_000_000_000_000 + 3_000_000_000_000;
         let expected = TransactionCost { likely: usdc(309_000), most: usdc(879_000), most_wei };
         assert_eq!(TransactionCost::of(&fee, 100_000), expected);
+    }
+
+    #[test]
+    fn a_sum_below_the_factor_of_its_gas_is_told_the_least_that_is_worth_it() {
+        for (sum, gas, factor, expected) in [
+            (60, 20, 3, Ok(())),
+            (59, 20, 3, Err(usdc(60))),
+            (0, 0, 3, Ok(())),
+            (0, 20, 0, Ok(())),
+            (u64::MAX - 1, u64::MAX, 2, Err(usdc(u64::MAX))),
+        ] {
+            assert_eq!(check_worth(usdc(sum), usdc(gas), factor), expected, "{sum} for {gas}");
+        }
     }
 
     #[test]

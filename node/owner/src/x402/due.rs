@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use farthing_chain::ChainKind;
 use farthing_protocol::{Refusal, RefusalCode, TokenDomain, Usdc};
-use farthing_shared::chain_view;
+use farthing_shared::{chain_view, gas::check_worth};
 use farthing_x402::Terms;
 use tokio::time::Instant;
 
@@ -85,7 +85,7 @@ impl Owner {
         }
         // A transfer by authorization takes as much gas as a claim of one channel.
         let gas = chain_view::gas(chain, u64::MAX).map(|gas| gas.of(1)).unwrap_or_default();
-        if chain.spec().kind != ChainKind::Local && price < gas.saturating_mul(factor) {
+        if chain.spec().kind != ChainKind::Local && check_worth(price, gas, factor).is_err() {
             let detail = format!(
                 "the price of {price} USDC is less than {factor} times the gas of its payment, {gas} USDC; buy \
                  this call through a Farthing node, where one transaction pays many calls"
