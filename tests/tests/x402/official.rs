@@ -24,6 +24,13 @@ use crate::{
     shop::Shop,
 };
 
+/// Contracts for other ways to pay. The facilitator of the server for axum starts only on a chain that has code there.
+const WANTED_CODE: [&str; 3] = [
+    "0xdAcD51A54883eb67D95FAEb2BBfdC4a9a6BD2a3B",
+    "0x000000000022D473030F116dDEE9F6B43aC78BA3",
+    "0x402085c248EeA27D92E8b30b2C58ed07f9E20001",
+];
+
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("x402")
 }
@@ -58,6 +65,13 @@ fn python(library: &str) -> Command {
     let mut command = Command::new(folder().join(".venv/bin/python"));
     command.arg(folder().join("client.py")).arg(library);
     command
+}
+
+/// A program of `tests/x402/rust`, which `make x402-deps` builds in a folder of the target folder that this test is in.
+fn rust(name: &str) -> Result<PathBuf> {
+    let own = env::current_exe()?;
+    let target = own.ancestors().nth(3).context("the test is in no target folder")?;
+    Ok(target.join("x402/debug").join(name).with_extension(env::consts::EXE_EXTENSION))
 }
 
 /// What a client says of its call; one with a body has an effect.
@@ -117,6 +131,16 @@ async fn the_official_python_clients_buy_with_their_default_settings() -> Result
     buy_both(&shop, || python("requests"), "eip155:84532").await
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_official_rust_client_buys_with_its_default_settings() -> Result<()> {
+    let client = rust("client")?;
+    if !is_there(&client)? {
+        return Ok(());
+    }
+    let shop = Shop::open().await?;
+    buy_both(&shop, || Command::new(&client), "eip155:84532").await
+}
+
 /// Starts an official server that sells for [`PRICE`]; returns it and its address. It ends when it is dropped.
 async fn open_server(shop: &Shop, mut server: Command) -> Result<(Child, String)> {
     let key = format!("0x{}", hex::encode(dev_account(6)?.to_bytes()));
@@ -168,4 +192,17 @@ async fn a_node_buys_from_the_official_server_for_fastapi_with_its_default_setti
     let mut server = Command::new(folder().join(".venv/bin/python"));
     server.arg(folder().join("server.py"));
     buy_from(&Shop::open().await?, server).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_buys_from_the_official_server_for_axum_with_its_default_settings() -> Result<()> {
+    let server = rust("server")?;
+    if !is_there(&server)? {
+        return Ok(());
+    }
+    let shop = Shop::open().await?;
+    for address in WANTED_CODE {
+        rpc::call(&shop.anvil.url(), "anvil_setCode", json!([address, "0x00"])).await?;
+    }
+    buy_from(&shop, Command::new(server)).await
 }
