@@ -85,6 +85,7 @@ lint:
 .PHONY: check-files
 check-files: ## Run the checks of `make check` that compile nothing
 	cargo fmt --all --check
+	cargo fmt --check --manifest-path tests/x402/rust/Cargo.toml
 	@if command -v cargo-deny >/dev/null; then \
 		cargo deny --locked check licenses bans sources; \
 	else \
@@ -251,7 +252,12 @@ $(tools_from_pypi): tests/tools/requirements.txt
 	$(call install_from_pypi,tests/tools,tests by tools from PyPI)
 
 .PHONY: x402-deps
-x402-deps: $(x402_from_npm) $(x402_from_pypi) ## Install pinned clients and servers of x402 into tests/x402
+x402-deps: $(x402_from_npm) $(x402_from_pypi) x402-programs ## Install pinned clients and servers of x402 into tests/x402, and build those in Rust
+
+# They are no part of our workspace (tests/x402/rust/Cargo.toml says why), so they have a folder of their own among its built files.
+.PHONY: x402-programs
+x402-programs:
+	cargo build --locked --manifest-path tests/x402/rust/Cargo.toml --target-dir "$$(dirname "$(programs)")/x402"
 
 $(x402_from_npm): tests/x402/package.json tests/x402/package-lock.json tests/x402/.npmrc
 	npm ci --prefer-offline --prefix tests/x402

@@ -73,6 +73,31 @@ fn npm_packages_are_pinned_by_their_checksums_and_say_nothing_of_where_they_were
 }
 
 #[test]
+fn crates_are_pinned_by_their_checksums_and_built_as_they_are_pinned() {
+    for (file, least) in [("Cargo.lock", 300), ("tests/x402/rust/Cargo.lock", 200)] {
+        let lock = read(file);
+        let packages: Vec<&str> = lock.split("[[package]]").skip(1).collect();
+        let of_others: Vec<&str> =
+            packages.into_iter().filter(|package| package.contains("\nsource = ")).collect();
+        assert!(of_others.len() >= least, "{file} has {} packages of others", of_others.len());
+        for package in of_others {
+            let sum = package.split("\nchecksum = \"").nth(1).unwrap_or_default();
+            let digits = sum.bytes().take_while(u8::is_ascii_hexdigit).count();
+            assert!(
+                digits == 64 && package.contains("\nsource = \"registry+"),
+                "{file} does not pin {package}"
+            );
+        }
+    }
+    let makefile = read("Makefile");
+    let builds: Vec<&str> = makefile.lines().filter(|line| line.trim().starts_with("cargo build ")).collect();
+    assert!(builds.len() > 4, "{builds:?}");
+    for build in builds {
+        assert!(build.contains(" --locked"), "{build} may take other versions");
+    }
+}
+
+#[test]
 fn a_local_chain_without_a_checksum_is_not_installed() {
     for (platform, architecture, is_installed) in [
         ("linux", "x64", true),

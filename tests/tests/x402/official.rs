@@ -24,13 +24,19 @@ use crate::{
     shop::Shop,
 };
 
+/// Contracts for other ways to pay. The facilitator of the server for axum starts only on a chain that has code there.
+const WANTED_CODE: [&str; 3] = [
+    "0xdAcD51A54883eb67D95FAEb2BBfdC4a9a6BD2a3B",
+    "0x000000000022D473030F116dDEE9F6B43aC78BA3",
+    "0x402085c248EeA27D92E8b30b2C58ed07f9E20001",
+];
+
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("x402")
 }
 
-/// Whether a client is installed, of which this is a part. Where it is not, a loud word says so.
-fn is_there(part: &str) -> Result<bool> {
-    let part = folder().join(part);
+/// Whether a program or a package is there. Where it is not, a loud word says so.
+fn is_there(part: &Path) -> Result<bool> {
     if part.exists() {
         return Ok(true);
     }
@@ -40,16 +46,32 @@ fn is_there(part: &str) -> Result<bool> {
     Ok(false)
 }
 
-fn javascript(version: &str) -> Command {
+/// Whether an npm package is installed.
+fn has_package(name: &str) -> Result<bool> {
+    is_there(&folder().join("node_modules").join(name).join("package.json"))
+}
+
+fn has_python() -> Result<bool> {
+    is_there(&folder().join(".venv/.installed"))
+}
+
+fn javascript(package: &str) -> Command {
     let mut command = Command::new("node");
-    command.arg(folder().join("client.mjs")).arg(version);
+    command.arg(folder().join("client.mjs")).arg(package);
     command
 }
 
-fn python() -> Command {
+fn python(library: &str) -> Command {
     let mut command = Command::new(folder().join(".venv/bin/python"));
-    command.arg(folder().join("client.py"));
+    command.arg(folder().join("client.py")).arg(library);
     command
+}
+
+/// A program of `tests/x402/rust`, which `make x402-deps` builds in a folder of the target folder that this test is in.
+fn rust(name: &str) -> Result<PathBuf> {
+    let own = env::current_exe()?;
+    let target = own.ancestors().nth(3).context("the test is in no target folder")?;
+    Ok(target.join("x402/debug").join(name).with_extension(env::consts::EXE_EXTENSION))
 }
 
 /// What a client says of its call; one with a body has an effect.
@@ -81,21 +103,42 @@ async fn buy_both(shop: &Shop, client: impl Fn() -> Command, network: &str) -> R
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_official_javascript_clients_of_both_versions_buy_with_their_default_settings() -> Result<()> {
-    if !is_there("node_modules/x402-fetch/package.json")? {
+    if !has_package("x402-fetch")? {
         return Ok(());
     }
     let shop = Shop::open().await?;
-    buy_both(&shop, || javascript("2"), "eip155:84532").await?;
-    buy_both(&shop, || javascript("1"), "base-sepolia").await
+    buy_both(&shop, || javascript("@x402/fetch"), "eip155:84532").await?;
+    buy_both(&shop, || javascript("x402-fetch"), "base-sepolia").await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_official_python_client_buys_with_its_default_settings() -> Result<()> {
-    if !is_there(".venv/.installed")? {
+async fn the_official_clients_for_axios_of_both_versions_buy_with_their_default_settings() -> Result<()> {
+    if !has_package("x402-axios")? {
         return Ok(());
     }
     let shop = Shop::open().await?;
-    buy_both(&shop, python, "eip155:84532").await
+    buy_both(&shop, || javascript("@x402/axios"), "eip155:84532").await?;
+    buy_both(&shop, || javascript("x402-axios"), "base-sepolia").await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_official_python_clients_buy_with_their_default_settings() -> Result<()> {
+    if !has_python()? {
+        return Ok(());
+    }
+    let shop = Shop::open().await?;
+    buy_both(&shop, || python("httpx"), "eip155:84532").await?;
+    buy_both(&shop, || python("requests"), "eip155:84532").await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_official_rust_client_buys_with_its_default_settings() -> Result<()> {
+    let client = rust("client")?;
+    if !is_there(&client)? {
+        return Ok(());
+    }
+    let shop = Shop::open().await?;
+    buy_both(&shop, || Command::new(&client), "eip155:84532").await
 }
 
 /// Starts an official server that sells for [`PRICE`]; returns it and its address. It ends when it is dropped.
@@ -108,11 +151,10 @@ async fn open_server(shop: &Shop, mut server: Command) -> Result<(Child, String)
     Ok((child, url))
 }
 
-/// Buys a call of each kind from an official server, and checks what was paid.
-async fn buy_from(server: Command) -> Result<()> {
-    let shop = Shop::open().await?;
-    let (_server, url) = open_server(&shop, server).await?;
-    let buyer = Buyer::start(&shop, &url).await?;
+/// Buys two calls from an official server, and checks what was paid.
+async fn buy_from(shop: &Shop, server: Command) -> Result<()> {
+    let (_server, url) = open_server(shop, server).await?;
+    let buyer = Buyer::start(shop, &url).await?;
     for number in 1..=2_u64 {
         let answer = buyer.call("/ok", &format!("call {number}"), Some(ENOUGH)).await?;
         ensure!(answer.status.is_success(), "{answer:?}");
@@ -124,30 +166,43 @@ async fn buy_from(server: Command) -> Result<()> {
         ensure!(entry.transaction.is_some(), "{entry:?}");
         let paid = Usdc::from_micros(PRICE.micros() * number);
         assert_eq!(rpc::usdc_of(&shop.anvil.url(), shop.token, PAYEE).await?, paid);
-        buyer.check(&shop, paid).await?;
+        buyer.check(shop, paid).await?;
     }
     // Whether or not it has kept its answer, no payment is taken twice.
     let again = buyer.call("/ok", "call 1", Some(ENOUGH)).await?;
     ensure!(again.status.is_success() || again.problem() == "answer-no-longer-kept", "{again:?}");
-    buyer.check(&shop, Usdc::from_micros(2 * PRICE.micros())).await
+    buyer.check(shop, Usdc::from_micros(2 * PRICE.micros())).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_buys_from_the_official_server_for_express_with_its_default_settings() -> Result<()> {
-    if !is_there("node_modules/@x402/express/package.json")? {
+    if !has_package("@x402/express")? {
         return Ok(());
     }
     let mut server = Command::new("node");
     server.arg(folder().join("server.mjs"));
-    buy_from(server).await
+    buy_from(&Shop::open().await?, server).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_buys_from_the_official_server_for_fastapi_with_its_default_settings() -> Result<()> {
-    if !is_there(".venv/.installed")? {
+    if !has_python()? {
         return Ok(());
     }
     let mut server = Command::new(folder().join(".venv/bin/python"));
     server.arg(folder().join("server.py"));
-    buy_from(server).await
+    buy_from(&Shop::open().await?, server).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_buys_from_the_official_server_for_axum_with_its_default_settings() -> Result<()> {
+    let server = rust("server")?;
+    if !is_there(&server)? {
+        return Ok(());
+    }
+    let shop = Shop::open().await?;
+    for address in WANTED_CODE {
+        rpc::call(&shop.anvil.url(), "anvil_setCode", json!([address, "0x00"])).await?;
+    }
+    buy_from(&shop, Command::new(server)).await
 }
