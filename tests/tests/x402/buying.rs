@@ -265,7 +265,8 @@ async fn a_server_says_what_it_asks_and_no_call_costs_more_than_the_user_allows_
     let (_shop, server, buyer) = market().await?;
     let control = buyer.node.control();
     let listed = control.ask(endpoint::X402Servers).await?;
-    let terms = listed.first().and_then(|server| server.terms.clone()).context("it was not asked when added")?;
+    let terms =
+        listed.first().and_then(|server| server.terms.clone()).context("it was not asked when added")?;
     ensure!(terms.price.map(|price| price.0) == Some(PRICE) && terms.status == 402, "{terms:?}");
     ensure!(terms.network.as_deref() == Some("eip155:84532") && terms.refused.is_none(), "{terms:?}");
 

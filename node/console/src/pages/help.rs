@@ -74,6 +74,7 @@ const DOCUMENTS: &[Document] = documents! {
     "glossary", "GLOSSARY.md", "Glossary", "Channel, voucher, settlement and other terms, in a sentence each.";
     "bridge", "docs/bridge.md", "Publishing an API", "How an OpenAPI file or a GraphQL schema becomes a service.";
     "network", "docs/network.md", "The network", "How nodes find each other and how to be reachable.";
+    "x402", "docs/x402.md", "x402", "How your node sells to x402 clients, and buys from x402 servers.";
     "ledger", "docs/ledger.md", "The ledger", "What the node records, and what it guarantees.";
     "security", "SECURITY.md", "Security", "What is protected, and how to report a vulnerability.";
 };
@@ -216,6 +217,10 @@ mod tests {
             ("/panel/help/network#at-the-rendezvous", "The rendezvous")
         );
         assert!(search("rendezvous submarine-with-wings").is_empty() && search(" ").is_empty());
+        for words in ["x402 server", "buy from x402 servers", "highest price server"] {
+            let hits = search(words);
+            assert!(hits.iter().any(|hit| hit.link.starts_with("/panel/help/x402#")), "{words}");
+        }
     }
 
     /// A program that is shipped has no page of components, so it looks for a document of that name.
