@@ -137,7 +137,7 @@ impl ForeignCalls {
         max_price: Option<Usdc>,
     ) -> Result<ForeignServer, ForeignServerError> {
         let server = self.0.servers.add(address, max_price).await?;
-        // A server that is away now is added all the same.
+        // A server that is away now is added, too.
         if let Err(error) = self.ask(server.url.as_str()).await {
             tracing::debug!(server = %server.id, %error, "a server that was added does not say what it asks");
         }

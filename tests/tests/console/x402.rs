@@ -138,7 +138,7 @@ async fn calls_of_a_server_lead_to_its_page_until_it_is_removed() -> Result<()> 
     let new = NewX402Server { url: url.clone(), max_price: None };
     let id = world.consumer.control().tell(endpoint::AddX402Server, &new).await?.id.to_string();
     let place = format!("{PAGE}/{id}");
-    // It costs more than the call allows, and is in the log all the same.
+    // It costs more than the call allows. The log has it nevertheless.
     let call = json!({ "api_id_public": id, "method": "GET", "path": "/v1/tides", "max_price": "0.000001" });
     let answer = world.call(&call).await?;
     ensure!(answer.problem() == "price-above-cap", "{answer:?}");
