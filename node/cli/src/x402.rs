@@ -90,7 +90,7 @@ fn text(server: &X402Server) -> String {
     pairs(rows)
 }
 
-/// What a server asks, in rows.
+/// The terms of a server, in rows.
 fn facts(terms: &X402Terms) -> Vec<(&'static str, String)> {
     let mut rows = vec![("Asks", price(terms))];
     rows.extend(terms.network.clone().map(|network| ("Network", network)));

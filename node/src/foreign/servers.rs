@@ -94,7 +94,7 @@ impl ForeignServerError {
 pub(super) struct ForeignServers {
     ledger: Ledger,
     known: RwLock<BTreeMap<ServiceId, ForeignServer>>,
-    /// What servers that are known asked last. Taken after `known` where both are.
+    /// The last terms of servers that are known. Taken after `known` where both are.
     heard: RwLock<BTreeMap<ServiceId, ForeignTerms>>,
     upstream: UpstreamOptions,
     allow_private: bool,
@@ -279,7 +279,7 @@ mod tests {
     /// A server as programs stored it that knew no highest price.
     #[derive(Encode)]
     #[cbor(map)]
-    struct Earlier {
+    struct StoredBefore {
         #[n(0)]
         url: String,
         #[n(1)]
@@ -298,7 +298,7 @@ mod tests {
         let changed = first.add(ADDRESS, other).await.unwrap();
         assert_eq!((changed.id, changed.max_price), (added.id, other));
         assert_eq!(servers(&ledger, true).all(), [changed]);
-        let earlier = wire::encode(&Earlier { url: ADDRESS.to_owned(), added_secs: 7 });
+        let earlier = wire::encode(&StoredBefore { url: ADDRESS.to_owned(), added_secs: 7 });
         let read = read(added.id, &earlier).unwrap();
         assert_eq!((read.added_secs, read.max_price), (7, None));
     }

@@ -1,4 +1,4 @@
-//! What an x402 server asks for a call, as it said itself when it was asked last: in memory, to be shown to the user.
+//! The terms of an x402 server, as it said them itself when it was asked last: in memory, to be shown to the user.
 //!
 //! No call is paid by it: each is paid by the offer that its own answer has.
 

@@ -114,7 +114,7 @@ struct Way {
     text: String,
 }
 
-/// What a server asks, in words.
+/// The terms of a server, in words.
 struct TermsShown {
     address: String,
     heard: String,
@@ -169,7 +169,7 @@ pub(super) struct X402Fields {
     path: String,
 }
 
-/// What is wrong with a field, in words beside it.
+/// Mistakes in the fields of a form, in words beside each.
 #[derive(Default)]
 struct X402Problems {
     url: Option<String>,
@@ -190,7 +190,7 @@ impl X402Fields {
     }
 }
 
-/// What a form leads to that the user can mend.
+/// A form that was taken, or the mistakes in it.
 enum Mended<T> {
     Taken(T),
     Wrong(X402Problems),

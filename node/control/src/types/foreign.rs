@@ -17,17 +17,17 @@ pub struct X402Server {
     /// No call may cost more, whatever `max_price` the call has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_price: Option<UsdcText>,
-    /// What the server asked last; absent if it was not asked since the node started.
+    /// The terms that the server said last; absent if it was not asked since the node started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terms: Option<X402Terms>,
 }
 
-/// What an x402 server asks for a call, as it said itself when it was asked. Every call has an offer of its own.
+/// The terms of an x402 server, as it said them itself when it was asked. Every call has an offer of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct X402Terms {
     /// The address that was asked, without its query.
     pub url: String,
-    /// When it was asked, in seconds since the Unix epoch.
+    /// The time of its answer, in seconds since the Unix epoch.
     pub heard_secs: u64,
     /// HTTP status of its answer without a payment: 402 if it asks for one.
     pub status: u16,
