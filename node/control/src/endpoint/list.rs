@@ -242,6 +242,8 @@ endpoints! {
             open_channel: OpenChannel, POST "/channels" []; (types::OpenRequest) -> (types::Channel), High;
             /// Close a channel
             close_channel: CloseChannel, POST "/channels/{id}/close" [CHANNEL, FORCE]; () -> (types::Channel), High;
+            /// Sign the request to close a channel, for anybody to send to the contract
+            sign_close: SignClose, POST "/channels/{id}/close/signed" [CHANNEL]; () -> (types::SignedCloseRequest), High;
             /// Buy again from an owner after its stopped channel was emptied
             resume_channel: ResumeChannel, POST "/channels/{id}/resume" [CHANNEL]; () -> (types::Channel), High;
             /// Claim what was earned
