@@ -124,8 +124,14 @@ async fn anyone_brings_the_rest_back_to_a_wallet_without_eth_whose_owner_has_gon
 async fn send_as_anyone(world: &World, signed: &Value, part: &str) -> Result<()> {
     let url = world.chain.rpc_url();
     let accounts = rpc::call(&url, "eth_accounts", json!([])).await?;
-    let transaction = json!({ "from": accounts[5], "to": signed["contract"], "data": signed[part] });
-    rpc::call(&url, "eth_sendTransaction", json!([transaction])).await.map(drop)
+    let (to, data) = (&signed["contract"], &signed[part]);
+    let transaction = json!({ "from": accounts[5], "to": to, "data": data, "gas": "0x30d40" });
+    let hash = rpc::call(&url, "eth_sendTransaction", json!([transaction])).await?;
+    let receipt = async || rpc::call(&url, "eth_getTransactionReceipt", json!([hash])).await;
+    eventually("the transaction is in a block", async || Ok(!receipt().await?.is_null())).await?;
+    let receipt = receipt().await?;
+    ensure!(receipt["status"] == "0x1", "the contract refuses it: {receipt}");
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
