@@ -23,7 +23,7 @@ const SHOWN_CHARS: usize = 240;
 const BEFORE_CHARS: usize = 60;
 
 /// Beginnings of words that people look for, each with the words of the documents for what is meant.
-const MEANT: [(&str, &[&str]); 8] = [
+const MEANT: [(&str, &[&str]); 9] = [
     ("refund", &["deposit", "comes back", "goes back", "not charged"]),
     ("reimburse", &["deposit", "comes back", "goes back", "not charged"]),
     ("chargeback", &["deposit", "not charged"]),
@@ -32,6 +32,7 @@ const MEANT: [(&str, &[&str]); 8] = [
     ("invoice", &["receipt"]),
     ("login", &["log-in", "log in", "password"]),
     ("balance", &["deposit", "wallet"]),
+    ("paywall", &["x402"]),
 ];
 
 /// Returns the target of a link in the document `here`: a heading of it or of another one, or an address outside.
@@ -217,7 +218,7 @@ mod tests {
             ("/panel/help/network#at-the-rendezvous", "The rendezvous")
         );
         assert!(search("rendezvous submarine-with-wings").is_empty() && search(" ").is_empty());
-        for words in ["x402 server", "buy from x402 servers", "highest price server"] {
+        for words in ["x402 server", "buy from x402 servers", "highest price server", "paywall"] {
             let hits = search(words);
             assert!(hits.iter().any(|hit| hit.link.starts_with("/panel/help/x402#")), "{words}");
         }
