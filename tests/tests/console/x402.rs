@@ -70,6 +70,10 @@ async fn a_server_is_shown_before_it_is_added_and_only_the_key_adds_it() -> Resu
     }
     let list = browser.get(PAGE).await?;
     ensure!(
+        list.body.contains("“<bdi>Tides</bdi>”") && list.body.contains("on <bdi>eip155:31337"),
+        "{list:?}"
+    );
+    ensure!(
         list.body.contains(&format!("href=\"{PAGE}/{id}\"")) && list.body.contains("1 server"),
         "{list:?}"
     );

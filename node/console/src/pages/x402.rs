@@ -21,6 +21,7 @@ use crate::{
     failure::{Failure, Page},
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
+    markup::LINE_CHARS,
     page::{Rendered, answer},
     series::Charts,
     show,
@@ -68,6 +69,9 @@ struct ServerRow {
     name: String,
     address: String,
     asks: String,
+    network: String,
+    /// The beginning of the server's own words.
+    says: String,
     max_price: String,
     calls: u64,
     spent: String,
@@ -231,11 +235,17 @@ async fn list_page(visit: &Visit, asked: &X402Params, fields: X402Fields, proble
 
 async fn row(node: &Local, server: &X402Server) -> Result<ServerRow, Failure> {
     let (calls, spent) = Charts::of(node, SeriesRange::Year, Some(server.id.0)).await?.bought_sum();
+    let terms = server.terms.as_ref();
+    let words = |text: Option<&String>, chars_max| {
+        text.map_or_else(String::new, |text| show::beginning(text, chars_max))
+    };
     Ok(ServerRow {
         id: server.id.to_string(),
         name: name_of(server),
         address: show::beginning(&server.url, ADDRESS_CHARS_MAX),
-        asks: server.terms.as_ref().map_or_else(|| "not asked yet".to_owned(), asks),
+        asks: terms.map_or_else(|| "not asked yet".to_owned(), asks),
+        network: words(terms.and_then(|terms| terms.network.as_ref()), NETWORK_CHARS_MAX),
+        says: words(terms.and_then(|terms| terms.description.as_ref()), LINE_CHARS),
         max_price: server.max_price.map_or_else(|| "–".to_owned(), |most| show::usdc(most.0)),
         calls,
         spent: show::usdc(spent),
