@@ -286,6 +286,11 @@ async fn a_server_says_what_it_asks_and_no_call_costs_more_than_the_user_allows_
     server.offer(&json!({ "amount": "2999" }));
     let answer = buyer.call("/v1/data", "two", Some(ENOUGH)).await?;
     ensure!(answer.status == StatusCode::OK, "at the limit: {answer:?}");
+    eventually("the figures of the server have the call", async || {
+        let bought = control.ask(endpoint::Series.with("service", buyer.server)).await?.bought;
+        Ok((bought.charged.0, bought.outcomes.answered) == (Usdc::from_micros(2_999), 1))
+    })
+    .await?;
 
     server.offer(&json!({ "network": "eip155:1" }));
     let terms = control.tell(endpoint::AskX402Server, &question).await?;
