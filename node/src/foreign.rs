@@ -6,8 +6,13 @@
 //!
 //! Invariants: C2 and C4. One payment is signed for a call id, whatever comes back, and every copy of the call carries it.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
 
+use bytes::Bytes;
 use farthing_chain::ChainHandle;
 use farthing_discovery::CatalogError;
 use farthing_ledger::{Ledger, LedgerError, Promise, Purchase, TransferEnd, day_of};
@@ -15,7 +20,7 @@ use farthing_os::{clock, killpoint};
 use farthing_owner::upstream::UpstreamOptions;
 use farthing_protocol::{
     CallId, CallRequest, Hash, ServiceId, TokenDomain, TransferAuthorization, Usdc,
-    call::{ChargePolicy, Payment},
+    call::{ChargePolicy, Method, Payment},
     limits,
 };
 use farthing_shared::{call_ends::BegunCall, chain_view, tasks::Tasks};
@@ -24,26 +29,34 @@ use farthing_x402::{Offer, Offers};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use url::Url;
 
 mod exchange;
 mod open;
 mod payments;
 mod servers;
+mod terms;
 
-pub use self::servers::{ForeignServer, ForeignServerError};
 use self::{
     exchange::{Exchange, ForeignAnswer, PAYMENT_REQUIRED, target},
     payments::{ForeignPayment, ForeignPayments},
     servers::ForeignServers,
 };
+pub use self::{
+    servers::{ForeignServer, ForeignServerError},
+    terms::{ForeignOffer, ForeignTerms},
+};
 use crate::consumer::{
     Bought, BuyError, Consumer, ForeignError, Order, Timing, accounts::Earlier, funding::Funding,
+    spending::Grant,
 };
 
 /// The longest that a payment is valid for, and its price set aside, whatever the server asks for.
 const VALID_SECS_MAX: u64 = 600;
 /// A payment is valid from a while ago on: clocks differ.
 const VALID_SINCE_SECS: u64 = 600;
+/// The longest that a server is asked for its terms: a person waits for them.
+const TERMS_TIME: Duration = Duration::from_secs(8);
 
 /// The parts that buying from x402 servers works with.
 #[derive(Debug)]
@@ -104,12 +117,68 @@ impl ForeignCalls {
         self.0.servers.all()
     }
 
-    /// Adds a server, whose paths can be called under the id that it gets.
+    /// Returns what a server asked when it was asked last; `None` if it was not asked since the node started.
+    pub fn terms(&self, id: ServiceId) -> Option<ForeignTerms> {
+        self.0.servers.terms(id)
+    }
+
+    /// Adds a server, whose paths can be called under the id that it gets. None of its calls may cost more than `max_price`; a
+    /// server that is there already takes it over.
     ///
     /// # Errors
     /// [`ForeignServerError`]; nothing is added then.
-    pub async fn add(&self, address: &str) -> Result<ForeignServer, ForeignServerError> {
-        self.0.servers.add(address).await
+    pub async fn add(
+        &self,
+        address: &str,
+        max_price: Option<Usdc>,
+    ) -> Result<ForeignServer, ForeignServerError> {
+        let server = self.0.servers.add(address, max_price).await?;
+        // A server that is away now is added, too.
+        if let Err(error) = self.ask(server.url.as_str()).await {
+            tracing::debug!(server = %server.id, %error, "a server that was added does not say what it asks");
+        }
+        Ok(server)
+    }
+
+    /// Asks what a GET costs at the address of a server, known or not, or of a path of it. Nothing is paid.
+    ///
+    /// # Errors
+    /// [`ForeignServerError`].
+    pub async fn ask(&self, address: &str) -> Result<ForeignTerms, ForeignServerError> {
+        let url = self.0.servers.checked(address).await?;
+        let client = self.0.servers.client(&url).map_err(|_| ForeignServerError::Forbidden)?;
+        let order = question();
+        let exchange = Exchange {
+            client,
+            url: url.clone(),
+            order: &order,
+            budget: self.0.parts.upstream.budget.clone(),
+            body_bytes_max: limits::RESPONSE_BODY_BYTES_DEFAULT,
+            deadline: Instant::now() + TERMS_TIME,
+            price_max: None,
+        };
+        let answer = exchange.send(None).await.map_err(ForeignServerError::Unreachable)?;
+        let terms = self.terms_in(&url, &answer).await;
+        if let Some(id) = self.0.servers.at(&url) {
+            self.0.servers.hear(id, terms.clone());
+        }
+        Ok(terms)
+    }
+
+    async fn terms_in(&self, url: &Url, answer: &ForeignAnswer) -> ForeignTerms {
+        let terms = ForeignTerms::answered(url, answer.status);
+        if answer.status != PAYMENT_REQUIRED {
+            return terms;
+        }
+        let offers = match Offers::read(answer.required.as_deref(), &answer.body) {
+            Ok(offers) => offers,
+            Err(reason) => return ForeignTerms { refused: Some(reason.to_string()), ..terms },
+        };
+        let chosen = match self.token().await {
+            Ok(token) => offers.choose(&token).map_err(|reason| reason.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        terms.with(&offers, chosen.as_ref().map_err(Clone::clone))
     }
 
     /// Removes a server. Payments that are under way end as before.
@@ -141,12 +210,13 @@ impl ForeignCalls {
         let server = self.0.servers.get(order.service).ok_or(CatalogError::Unknown(order.service))?;
         let url = target(&server.url, order).ok_or(ForeignError::Path)?;
         let exchange = Exchange {
-            client: self.0.servers.client(&server)?,
+            client: self.0.servers.client(&server.url)?,
             url,
             order,
             budget: self.0.parts.upstream.budget.clone(),
             body_bytes_max: limits::RESPONSE_BODY_BYTES_DEFAULT,
             deadline: Instant::now() + self.0.parts.call_deadline,
+            price_max: server.max_price,
         };
         let turn = self.0.parts.consumer.turn(order.call_id).await;
         let bought = self.buy_in_turn(order, &exchange).await;
@@ -205,17 +275,25 @@ impl ForeignCalls {
         let offers = Offers::read(answer.required.as_deref(), &answer.body).map_err(ForeignError::Offer)?;
         let max_price = order.max_price.ok_or(ForeignError::NoMaxPrice)?;
         let token = self.0.parts.chain.token_domain().await?;
-        let offer = offers.choose(&token).map_err(ForeignError::Offer)?;
+        let offer = offers.choose(&token);
+        let terms = ForeignTerms::answered(&exchange.url, answer.status);
+        let chosen = offer.as_ref().map_err(ToString::to_string);
+        self.0.servers.hear(order.service, terms.with(&offers, chosen));
+        let offer = offer.map_err(ForeignError::Offer)?;
         let price = offer.price;
         if price > max_price {
             return Err(BuyError::AboveMaxPrice { price, max_price });
+        }
+        let most = exchange.price_max.unwrap_or(max_price);
+        if price > most {
+            return Err(ForeignError::AboveServerPrice { price, most }.into());
         }
         let ForeignParts { consumer, funding, ledger, .. } = &self.0.parts;
         let time_secs = clock::now_secs();
         let limits = consumer.rules().limits();
         let hold = consumer.accounts().hold(day_of(time_secs), &order.grant, price, &limits)?;
         let pledge = funding.pledge(order.call_id, price)?;
-        let payment = self.signed(&offer, (&token, max_price), time_secs)?;
+        let payment = self.signed(&offer, (&token, max_price.min(most)), time_secs)?;
         let promise = Promise {
             request: CallRequest { price, ..request },
             request_hash,
@@ -342,6 +420,21 @@ impl ForeignCalls {
         }
         let timing = Timing { network: started.elapsed(), ..Timing::default() };
         Ok(Bought { is_repeat: true, ..bought(purchase.call_id, answer, (charged, None), timing) })
+    }
+}
+
+/// The order of nobody, with which a server is asked for its terms.
+fn question() -> Order {
+    Order {
+        grant: Arc::new(Grant::unlimited("")),
+        call_id: CallId::from_bytes([0; 16]),
+        service: ServiceId::from_bytes([0; 16]),
+        method: Method::Get,
+        path: String::new(),
+        params: BTreeMap::new(),
+        headers: BTreeMap::new(),
+        body: Bytes::new(),
+        max_price: None,
     }
 }
 

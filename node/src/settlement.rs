@@ -21,7 +21,11 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::consumer::{accounts::Accounts, channels::PayerChannels, funding::Funding};
+use crate::consumer::{
+    accounts::Accounts,
+    channels::PayerChannels,
+    funding::{Funding, SignedRequest},
+};
 
 pub mod contract;
 mod intake;
@@ -65,6 +69,8 @@ pub enum SettlementError {
     Refused { channels: usize, reason: String },
     #[error("there is no channel {0}")]
     NoSuchChannel(ChannelId),
+    #[error("the channel {0} is not open: it is empty, or the chain has the request to close it")]
+    NotOpen(ChannelId),
     #[error("the owner {owner} does not close the channel yet: {why}; the chain was not asked")]
     OwnerBusy { owner: Address, why: String },
     #[error(
@@ -92,6 +98,7 @@ impl SettlementError {
                 "The node tries again automatically; `farthing alert list` shows what it still serves."
             }
             Self::NoSuchChannel(_) => "`farthing channel list` shows them.",
+            Self::NotOpen(_) => "`farthing channel list` shows its state.",
             Self::OwnerBusy { .. } => {
                 "Repeat it in two minutes. With `--force` you do not wait for the owner: the chain gives the rest back \
                  after the channel's delay, usually a day."
@@ -102,7 +109,8 @@ impl SettlementError {
                  costs ETH and takes the channel's delay, usually a day."
             }
             Self::NotSponsored { .. } => {
-                "Send a little ETH to the wallet, or repeat it later: the owner is asked again. Nothing was sent."
+                "Send a little ETH to the wallet, or repeat it later: the owner is asked again. Nothing was sent. If the \
+                 channel is open, anybody with ETH can send the request that `farthing channel close ID --signed` prints."
             }
             Self::ShuttingDown => "Repeat it when the node runs again.",
             Self::LetGo => {
@@ -226,6 +234,14 @@ impl Settlement {
     /// [`SettlementError`] when neither way works.
     pub async fn close_as_payer(&self, channel: ChannelId, force: bool) -> Result<Closed, SettlementError> {
         self.until_let_go(self.payer.close(channel, force)).await
+    }
+
+    /// Signs the request to close a channel that this node pays on, for anybody to send to the contract. Nothing is sent.
+    ///
+    /// # Errors
+    /// [`SettlementError`]; nothing is signed then.
+    pub async fn sign_request(&self, channel: ChannelId) -> Result<SignedRequest, SettlementError> {
+        self.payer.sign_request(channel).await
     }
 
     async fn ask<T>(

@@ -1,6 +1,7 @@
 //! What the end-to-end tests and the measurements share: real parts, started for one of them and ended with it.
 
 pub mod agreement;
+pub mod asks;
 pub mod calls;
 pub mod chain_proxy;
 pub mod clock;

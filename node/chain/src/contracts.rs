@@ -212,6 +212,11 @@ pub(crate) fn sponsored_call(asked: &SponsorAsked) -> Bytes {
     .into()
 }
 
+/// Returns the data of a transaction to the contract that brings what a payer has signed: `0x` and hexadecimal digits.
+pub fn call_data(asked: &SponsorAsked) -> String {
+    sponsored_call(asked).to_string()
+}
+
 /// The `uint256` of a token as `u128`; more than that is no amount of USDC.
 pub(crate) fn to_u128(value: U256) -> u128 {
     value.try_into().unwrap_or(u128::MAX)

@@ -32,7 +32,7 @@ mod views;
 mod watcher;
 mod writer;
 
-pub use contracts::pay_channels_address;
+pub use contracts::{call_data, pay_channels_address};
 pub use error::{ChainError, eth};
 pub use fees::gas_limit;
 pub use handle::{

@@ -11,6 +11,7 @@ use farthing_control::{
     ControlClient, endpoint, sentence,
     types::{self, AlertKind, OpenRequest, RefusedClaim, Text},
 };
+use farthing_os::clock;
 use farthing_protocol::{ChannelId, Usdc};
 
 #[derive(Debug, Subcommand)]
@@ -32,6 +33,9 @@ pub enum Channel {
         /// Close on the chain without asking the owner; the deposit comes back after the channel's delay
         #[arg(long)]
         force: bool,
+        /// Send nothing: print a signed request to close, which anybody with ETH can send to the contract within a day
+        #[arg(long, conflicts_with = "force")]
+        signed: bool,
         /// Do not ask
         #[arg(long)]
         yes: bool,
@@ -66,10 +70,13 @@ pub(super) async fn channel(context: &Context, verb: Channel) -> Result<(), Fail
             let request = OpenRequest { service: service.into(), deposit: deposit.map(Text) };
             vec![node.tell(endpoint::OpenChannel, &request).await?]
         }
-        Channel::Close { channel, force, yes } => {
+        Channel::Close { channel, force, signed, yes } => {
             let channel = pick::channel(&node, channel).await?;
             if !yes {
                 confirm_close(context, &node, channel).await?;
+            }
+            if signed {
+                return sign_close(context, &node, channel).await;
             }
             vec![node.ask(endpoint::CloseChannel.of(channel).with("force", force)).await?]
         }
@@ -85,6 +92,19 @@ pub(super) async fn channel(context: &Context, verb: Channel) -> Result<(), Fail
         }
     };
     context.output.data(&channels, |channels| list(channels))
+}
+
+/// Prints what closes a channel without this wallet's ETH: JSON in both forms of output, because it is handed on.
+async fn sign_close(context: &Context, node: &ControlClient, channel: ChannelId) -> Result<(), Failure> {
+    let signed = node.ask(endpoint::SignClose.of(channel)).await?;
+    context.output.data(&signed, |signed| serde_json::to_string_pretty(signed).unwrap_or_default())?;
+    context.output.prose(&format!(
+        "Anybody can send a transaction with request_data to the contract until {}, and one with withdraw_data {} s after \
+         that. The rest of the deposit then comes back to this wallet.",
+        clock::timestamp(signed.deadline_secs),
+        signed.close_delay_secs
+    ));
+    Ok(())
 }
 
 /// Asks before a channel ends. About one that is not there, or is closed, the node has the word.

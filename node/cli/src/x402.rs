@@ -3,10 +3,10 @@
 use clap::Subcommand;
 use farthing_control::{
     endpoint,
-    types::{NewX402Server, X402Server},
+    types::{NewX402Server, X402Question, X402Server, X402Terms},
 };
 use farthing_os::clock;
-use farthing_protocol::ServiceId;
+use farthing_protocol::{ServiceId, Usdc};
 
 use super::{
     Context,
@@ -21,6 +21,14 @@ pub enum X402 {
     /// Add an x402 server; `farthing call` and your programs call its paths under the id that it gets
     Add {
         /// Address of the server, such as https://data.example/api
+        url: String,
+        /// Highest price of a call of this server, in USDC, whatever the call allows
+        #[arg(long, value_name = "USDC", allow_negative_numbers = true)]
+        max_price: Option<Usdc>,
+    },
+    /// Ask an x402 server what a GET costs at an address; nothing is paid
+    Ask {
+        /// Address of the server or of a path of it, such as https://data.example/api/v1/quakes
         url: String,
     },
     /// Remove an x402 server; the records of its calls stay
@@ -40,14 +48,19 @@ pub(super) async fn x402(context: &Context, verb: X402) -> Result<(), Failure> {
             }
             context.output.data(&servers, |servers| list(servers))
         }
-        X402::Add { url } => {
-            let server = node.tell(endpoint::AddX402Server, &NewX402Server { url }).await?;
+        X402::Add { url, max_price } => {
+            let new = NewX402Server { url, max_price: max_price.map(Into::into) };
+            let server = node.tell(endpoint::AddX402Server, &new).await?;
             context.output.data(&server, text)?;
             context.output.prose(&format!(
                 "Call it with `farthing call {} GET /PATH --max-price USDC`; each call needs a highest price.",
                 server.id
             ));
             Ok(())
+        }
+        X402::Ask { url } => {
+            let terms = node.tell(endpoint::AskX402Server, &X402Question { url }).await?;
+            context.output.data(&terms, |terms| pairs(facts(terms)))
         }
         X402::Remove { id } => {
             let server = node.ask(endpoint::RemoveX402Server.of(id)).await?;
@@ -58,16 +71,40 @@ pub(super) async fn x402(context: &Context, verb: X402) -> Result<(), Failure> {
 }
 
 fn list(servers: &[X402Server]) -> String {
-    let rows = servers
-        .iter()
-        .map(|server| [server.id.to_string(), server.url.clone(), clock::timestamp(server.added_secs)]);
-    table(["ID", "ADDRESS", "ADDED"], rows)
+    let rows = servers.iter().map(|server| {
+        let price = server.terms.as_ref().map_or_else(|| "not asked yet".to_owned(), price);
+        let most = server.max_price.map_or_else(|| "-".to_owned(), |most| format!("{most} USDC"));
+        [server.id.to_string(), server.url.clone(), price, most, clock::timestamp(server.added_secs)]
+    });
+    table(["ID", "ADDRESS", "ASKED LAST", "HIGHEST PRICE", "ADDED"], rows)
 }
 
 fn text(server: &X402Server) -> String {
-    pairs([
+    let mut rows = vec![
         ("Id", server.id.to_string()),
         ("Address", server.url.clone()),
         ("Added", clock::timestamp(server.added_secs)),
-    ])
+    ];
+    rows.extend(server.max_price.map(|most| ("Highest price", format!("{most} USDC"))));
+    rows.extend(server.terms.iter().flat_map(facts));
+    pairs(rows)
+}
+
+/// The terms of a server, in rows.
+fn facts(terms: &X402Terms) -> Vec<(&'static str, String)> {
+    let mut rows = vec![("Asks", price(terms))];
+    rows.extend(terms.network.clone().map(|network| ("Network", network)));
+    rows.extend(terms.pay_to.map(|wallet| ("Pays to", wallet.to_string())));
+    rows.extend(terms.description.clone().map(|words| ("Says", words)));
+    rows.extend(terms.refused.clone().map(|reason| ("Not paid", reason)));
+    rows
+}
+
+/// The price in words, or that there is none.
+fn price(terms: &X402Terms) -> String {
+    match (terms.price, terms.status) {
+        (Some(price), _) => format!("{price} USDC"),
+        (None, 402) => "a payment that this node does not make".to_owned(),
+        (None, status) => format!("nothing here (status {status})"),
+    }
 }

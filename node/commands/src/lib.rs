@@ -291,7 +291,7 @@ impl From<SettlementError> for Failed {
     fn from(error: SettlementError) -> Self {
         let status = match error {
             SettlementError::Chain(error) => return error.into(),
-            SettlementError::Refused { .. } => StatusCode::CONFLICT,
+            SettlementError::Refused { .. } | SettlementError::NotOpen(_) => StatusCode::CONFLICT,
             SettlementError::Policy(_) => StatusCode::INTERNAL_SERVER_ERROR,
             SettlementError::NoSuchChannel(_) => StatusCode::NOT_FOUND,
             SettlementError::NotSponsored { .. } => StatusCode::PAYMENT_REQUIRED,

@@ -4,19 +4,19 @@ use axum::{
     Json,
     extract::{Path, Query, State},
 };
-use farthing_chain::ChainError;
+use farthing_chain::{ChainError, call_data};
 use farthing_control::types::{
-    Channel, ChannelRole, ChannelState, CloseQuery, OpenRequest, SendRequest, Sent, Settled, Text,
-    WalletBalance,
+    Channel, ChannelRole, ChannelState, CloseQuery, OpenRequest, SendRequest, Sent, Settled,
+    SignedCloseRequest, Text, WalletBalance,
 };
 use farthing_discovery::Asker;
 use farthing_node::{
-    consumer::{BuyError, channels::PayerChannel},
+    consumer::{BuyError, channels::PayerChannel, funding::SignedRequest},
     handles::Handles,
     settlement::{Closed, SettlementError},
     transfers::{self, TransferError},
 };
-use farthing_protocol::ChannelId;
+use farthing_protocol::{ChannelId, sponsor::SponsorAsked};
 
 use super::{Failed, Reply};
 
@@ -148,6 +148,24 @@ async fn close_channel(
         None => return Err(SettlementError::NoSuchChannel(id.0).into()),
     }
     channel(&node, id.0)
+}
+
+answer!(SignClose: sign_close);
+async fn sign_close(
+    State(node): State<Handles>,
+    Path(id): Path<Text<ChannelId>>,
+) -> Reply<SignedCloseRequest> {
+    let SignedRequest { config, request, signature } = node.settlement.sign_request(id.0).await?;
+    let spec = node.chain.spec();
+    Ok(Json(SignedCloseRequest {
+        channel: id,
+        chain_id: spec.chain_id,
+        contract: spec.contract.into(),
+        request_data: call_data(&SponsorAsked::RequestClose(config, request, signature)),
+        deadline_secs: request.deadline_secs,
+        close_delay_secs: config.close_delay_secs,
+        withdraw_data: call_data(&SponsorAsked::Withdraw(config)),
+    }))
 }
 
 answer!(ResumeChannel: resume_channel);

@@ -42,6 +42,7 @@ mod sdk;
 mod service;
 mod settings;
 mod setup;
+mod x402;
 
 pub(super) use events::Looks;
 pub(super) use finance::send::Orders;
@@ -110,6 +111,7 @@ pub(super) fn routes() -> Router<ConsoleState> {
         .route("/panel/events", get(events::stream))
         .layer(DefaultBodyLimit::max(FORM_BYTES_MAX))
         .merge(apis())
+        .merge(foreign())
         .merge(kept())
         .merge(development())
         .layer(map_response(as_page))
@@ -179,6 +181,17 @@ fn money() -> Router<ConsoleState> {
         .route("/panel/settings/secrets/{name}/show", post(secrets::reveal))
         .route("/panel/settings/secrets/{name}/rotate", post(secrets::rotate))
         .route("/panel/settings/secrets/{name}/revoke", post(secrets::revoke))
+}
+
+/// Routes the pages of x402 servers that this node buys from.
+fn foreign() -> Router<ConsoleState> {
+    Router::new()
+        .route("/panel/x402", get(x402::show).post(x402::look))
+        .route("/panel/x402/add", post(x402::add))
+        .route("/panel/x402/{id}", get(x402::one).post(x402::ask))
+        .route("/panel/x402/{id}/price", post(x402::set_price))
+        .route("/panel/x402/{id}/remove", get(x402::remove_page).post(x402::remove))
+        .layer(DefaultBodyLimit::max(FORM_BYTES_MAX))
 }
 
 /// Routes the pages of the APIs that the owner offers.

@@ -5,7 +5,7 @@ use farthing_control::{
     types::{CallOutcome, CallSums, Series, SeriesPoint, SeriesRange},
 };
 use farthing_os::clock;
-use farthing_protocol::ServiceId;
+use farthing_protocol::{ServiceId, Usdc};
 
 use super::{
     failure::Failure,
@@ -82,6 +82,13 @@ impl Charts {
     /// Returns whether any call was bought.
     pub(super) fn has_bought(&self) -> bool {
         self.series.bought != CallSums::default()
+    }
+
+    /// Returns how many bought calls have ended, and what they cost.
+    pub(super) fn bought_sum(&self) -> (u64, Usdc) {
+        let bought = &self.series.bought;
+        let calls = CallOutcome::ALL.into_iter().map(|outcome| bought.outcomes.of(outcome)).sum();
+        (calls, bought.charged.0)
     }
 
     /// Draws what was spent and earned.

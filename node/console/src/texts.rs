@@ -155,6 +155,10 @@ words! {
         RequestSaved = "request-saved", "Request saved. You find it next to the operations.";
         RequestRenamed = "request-renamed", "Saved request renamed.";
         RequestDeleted = "request-deleted", "Saved request deleted.";
+        ServerAdded = "server-added", "Server added. Your programs call it by its UUID.";
+        ServerAsked = "server-asked", "The server answered. Nothing was paid.";
+        ServerPrice = "server-price", "Highest price saved. It applies from now on.";
+        ServerRemoved = "server-removed", "Server removed. Payments that are under way end as before.";
         KeysDropped = "keys-dropped",
             "The secrets of this service belonged to the old server, so they were removed. If the new server needs \
              secrets, enter them under Edit.";

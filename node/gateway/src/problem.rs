@@ -404,6 +404,9 @@ impl From<&BuyError> for Problem {
 const fn foreign(error: &ForeignError) -> (StatusCode, Name, &'static str) {
     match error {
         ForeignError::NoMaxPrice => (PAYMENT, Name::PriceAboveCap, "The call names no highest price"),
+        ForeignError::AboveServerPrice { .. } => {
+            (PAYMENT, Name::PriceAboveCap, "The call costs more than you allow this server")
+        }
         ForeignError::Path => (NOT_FOUND, Name::UnknownPath, "The service has no such path"),
         ForeignError::Unreachable(_) => {
             (BAD_GATEWAY, Name::OwnerUnreachable, "The x402 server does not answer")

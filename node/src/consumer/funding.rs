@@ -39,7 +39,7 @@ mod shown_again;
 mod sponsored;
 mod wallet;
 
-pub use closes::ClosedUnasked;
+pub use closes::{ClosedUnasked, SignedRequest};
 use sponsored::{NotMade, SaidLately};
 pub use wallet::is_unsent;
 

@@ -12,12 +12,13 @@ use bytes::Bytes;
 use farthing_ledger::{Ledger, LedgerError, Namespace};
 use farthing_os::clock;
 use farthing_owner::upstream::{self, AddressClass, UpstreamOptions};
-use farthing_protocol::{ServiceId, wire};
+use farthing_protocol::{ServiceId, Usdc, wire};
 use minicbor::{Decode, Encode};
 use parking_lot::RwLock;
 use url::Url;
 use uuid::Uuid;
 
+use super::terms::ForeignTerms;
 use crate::consumer::ForeignError;
 
 /// More than anybody chooses by hand.
@@ -32,6 +33,8 @@ pub struct ForeignServer {
     pub url: Url,
     /// Seconds since the Unix epoch.
     pub added_secs: u64,
+    /// No call of it may cost more, whatever `max_price` the call has.
+    pub max_price: Option<Usdc>,
 }
 
 impl ForeignServer {
@@ -48,6 +51,8 @@ struct StoredServer {
     url: String,
     #[n(1)]
     added_secs: u64,
+    #[n(2)]
+    max_price_micros: Option<u64>,
 }
 
 /// The reason that a server is not added or removed.
@@ -65,6 +70,8 @@ pub enum ForeignServerError {
     TooMany,
     #[error("there is no x402 server with this id")]
     NotFound,
+    #[error("the x402 server does not answer: {0}")]
+    Unreachable(String),
     #[error("the ledger could not be written, so nothing was changed")]
     NotStored(#[source] LedgerError),
 }
@@ -76,6 +83,7 @@ impl ForeignServerError {
             Self::Private => "Set `network.allow_private` on a test network; elsewhere use a public address.",
             Self::TooMany => "Remove one with `farthing x402 remove ID`.",
             Self::NotFound => "`farthing x402 list` shows all ids.",
+            Self::Unreachable(_) => "Check the address, or try again later. Nothing was paid.",
             Self::NotStored(error) => error.next_step(),
         }
     }
@@ -86,6 +94,8 @@ impl ForeignServerError {
 pub(super) struct ForeignServers {
     ledger: Ledger,
     known: RwLock<BTreeMap<ServiceId, ForeignServer>>,
+    /// The last terms of servers that are known. Taken after `known` where both are.
+    heard: RwLock<BTreeMap<ServiceId, ForeignTerms>>,
     upstream: UpstreamOptions,
     allow_private: bool,
 }
@@ -98,12 +108,12 @@ impl ForeignServers {
     ) -> Result<Self, LedgerError> {
         let mut known = BTreeMap::new();
         for (key, bytes) in ledger.list(Namespace::Foreign)? {
-            match (<[u8; 16]>::try_from(&*key), read(&bytes)) {
-                (Ok(id), Some((url, added_secs))) => {
-                    let id = ServiceId::from_bytes(id);
-                    known.insert(id, ForeignServer { id, url, added_secs });
+            let id = <[u8; 16]>::try_from(&*key).ok().map(ServiceId::from_bytes);
+            match id.and_then(|id| read(id, &bytes)) {
+                Some(server) => {
+                    known.insert(server.id, server);
                 }
-                _ => {
+                None => {
                     tracing::warn!(
                         key = hex::encode(&key),
                         "a stored x402 server cannot be read and is left"
@@ -111,7 +121,8 @@ impl ForeignServers {
                 }
             }
         }
-        Ok(Self { ledger, known: RwLock::new(known), upstream, allow_private })
+        let (known, heard) = (RwLock::new(known), RwLock::default());
+        Ok(Self { ledger, known, heard, upstream, allow_private })
     }
 
     pub(super) fn has(&self, id: ServiceId) -> bool {
@@ -126,22 +137,54 @@ impl ForeignServers {
         self.known.read().values().cloned().collect()
     }
 
-    /// Adds a server under a new id. One that is there already keeps its own.
-    pub(super) async fn add(&self, address: &str) -> Result<ForeignServer, ForeignServerError> {
+    /// Returns what a server asked last; `None` until it was asked.
+    pub(super) fn terms(&self, id: ServiceId) -> Option<ForeignTerms> {
+        self.heard.read().get(&id).cloned()
+    }
+
+    /// Keeps the terms of a server, in place of those before.
+    pub(super) fn hear(&self, id: ServiceId, terms: ForeignTerms) {
+        let known = self.known.read();
+        if known.contains_key(&id) {
+            self.heard.write().insert(id, terms);
+        }
+    }
+
+    /// Returns the server at this address, or the one that the address is a path of.
+    pub(super) fn at(&self, url: &Url) -> Option<ServiceId> {
+        let is_below = |server: &&ForeignServer| {
+            let rest = url.path().strip_prefix(server.url.path().trim_end_matches('/'));
+            server.url.origin() == url.origin()
+                && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        self.known.read().values().find(is_below).map(|server| server.id)
+    }
+
+    /// Adds a server under a new id. One that is there already keeps its own, and takes over the highest price if there is one.
+    pub(super) async fn add(
+        &self,
+        address: &str,
+        max_price: Option<Usdc>,
+    ) -> Result<ForeignServer, ForeignServerError> {
         let url = self.checked(address).await?;
         let known = self.known.read().values().find(|server| server.url == url).cloned();
-        if let Some(known) = known {
-            return Ok(known);
-        }
-        if self.known.read().len() >= SERVERS_MAX {
-            return Err(ForeignServerError::TooMany);
-        }
-        let id = ServiceId::from_bytes(Uuid::new_v4().into_bytes());
-        let server = ForeignServer { id, url, added_secs: clock::now_secs() };
-        let stored = StoredServer { url: server.url.to_string(), added_secs: server.added_secs };
-        let put = self.ledger.put(Namespace::Foreign, key(id), wire::encode(&stored)).await;
+        let server = match known {
+            Some(known) if max_price.is_none() || known.max_price == max_price => return Ok(known),
+            Some(known) => ForeignServer { max_price, ..known },
+            None if self.known.read().len() >= SERVERS_MAX => return Err(ForeignServerError::TooMany),
+            None => {
+                let id = ServiceId::from_bytes(Uuid::new_v4().into_bytes());
+                ForeignServer { id, url, added_secs: clock::now_secs(), max_price }
+            }
+        };
+        let stored = StoredServer {
+            url: server.url.to_string(),
+            added_secs: server.added_secs,
+            max_price_micros: server.max_price.map(Usdc::micros),
+        };
+        let put = self.ledger.put(Namespace::Foreign, key(server.id), wire::encode(&stored)).await;
         put.map_err(ForeignServerError::NotStored)?;
-        self.known.write().insert(id, server.clone());
+        self.known.write().insert(server.id, server.clone());
         Ok(server)
     }
 
@@ -151,25 +194,27 @@ impl ForeignServers {
         let deleted = self.ledger.delete(Namespace::Foreign, key(id)).await;
         deleted.map_err(ForeignServerError::NotStored)?;
         self.known.write().remove(&id);
+        self.heard.write().remove(&id);
         Ok(server)
     }
 
     /// A client that follows nothing and connects only where a server may be now.
-    pub(super) fn client(&self, server: &ForeignServer) -> Result<reqwest::Client, ForeignError> {
+    pub(super) fn client(&self, url: &Url) -> Result<reqwest::Client, ForeignError> {
         let refused = |why: &str| ForeignError::Unreachable(why.to_owned());
-        let literal = upstream::literal_class(&server.url);
+        let literal = upstream::literal_class(url);
         let class = if self.allow_private { literal } else { Some(AddressClass::Public) };
         if literal.is_some() && literal != class {
             return Err(refused("its address is in a private network, which this node does not pay"));
         }
-        upstream::check_base(server.url.as_str(), &self.upstream)
+        upstream::check_base(url.as_str(), &self.upstream)
             .map_err(|_| refused("its address leads to this node"))?;
         let class = Arc::new(class.map_or_else(OnceLock::new, OnceLock::from));
-        upstream::client(&server.url, &class, &self.upstream)
+        upstream::client(url, &class, &self.upstream)
             .ok_or_else(|| refused("the HTTPS client could not be created"))
     }
 
-    async fn checked(&self, address: &str) -> Result<Url, ForeignServerError> {
+    /// Reads the address of a server, or of a path of one, and checks that a server may be there.
+    pub(super) async fn checked(&self, address: &str) -> Result<Url, ForeignServerError> {
         let address = address.trim();
         if address.len() > ADDRESS_CHARS_MAX || Url::parse(address).is_err() {
             return Err(ForeignServerError::Malformed);
@@ -195,9 +240,14 @@ fn key(id: ServiceId) -> Bytes {
     Bytes::copy_from_slice(id.as_bytes())
 }
 
-fn read(bytes: &[u8]) -> Option<(Url, u64)> {
+fn read(id: ServiceId, bytes: &[u8]) -> Option<ForeignServer> {
     let stored: StoredServer = minicbor::decode(bytes).ok()?;
-    Some((Url::parse(&stored.url).ok()?, stored.added_secs))
+    Some(ForeignServer {
+        id,
+        url: Url::parse(&stored.url).ok()?,
+        added_secs: stored.added_secs,
+        max_price: stored.max_price_micros.map(Usdc::from_micros),
+    })
 }
 
 #[cfg(test)]
@@ -217,8 +267,8 @@ mod tests {
     async fn a_server_has_one_id_which_is_known_again_after_a_restart_until_it_is_removed() {
         let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
         let first = servers(&ledger, true);
-        let added = first.add(" http://127.0.0.1:8080/api ").await.unwrap();
-        assert_eq!(first.add("http://127.0.0.1:8080/api").await.unwrap(), added, "it keeps its id");
+        let added = first.add(" http://127.0.0.1:8080/api ", None).await.unwrap();
+        assert_eq!(first.add("http://127.0.0.1:8080/api", None).await.unwrap(), added, "it keeps its id");
         let again = servers(&ledger, true);
         assert_eq!((again.get(added.id), again.all()), (Some(added.clone()), vec![added.clone()]));
         assert_eq!(again.remove(added.id).await.unwrap(), added);
@@ -226,23 +276,73 @@ mod tests {
         assert!(servers(&ledger, true).all().is_empty());
     }
 
+    /// A server as programs stored it that knew no highest price.
+    #[derive(Encode)]
+    #[cbor(map)]
+    struct StoredBefore {
+        #[n(0)]
+        url: String,
+        #[n(1)]
+        added_secs: u64,
+    }
+
+    #[tokio::test]
+    async fn a_highest_price_is_kept_over_a_restart_and_replaced_by_another_one_alone() {
+        const ADDRESS: &str = "http://127.0.0.1:8080";
+        let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
+        let (first, most) = (servers(&ledger, true), Some(Usdc::from_micros(10_000)));
+        let added = first.add(ADDRESS, most).await.unwrap();
+        assert_eq!(added.max_price, most);
+        assert_eq!(first.add(ADDRESS, None).await.unwrap(), added, "nothing is said of it");
+        let other = Some(Usdc::from_micros(20_000));
+        let changed = first.add(ADDRESS, other).await.unwrap();
+        assert_eq!((changed.id, changed.max_price), (added.id, other));
+        assert_eq!(servers(&ledger, true).all(), [changed]);
+        let earlier = wire::encode(&StoredBefore { url: ADDRESS.to_owned(), added_secs: 7 });
+        let read = read(added.id, &earlier).unwrap();
+        assert_eq!((read.added_secs, read.max_price), (7, None));
+    }
+
+    #[tokio::test]
+    async fn terms_are_those_of_a_server_that_is_known_and_of_paths_below_it() {
+        let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
+        let all = servers(&ledger, true);
+        let id = all.add("http://127.0.0.1:8080/api", None).await.unwrap().id;
+        for (address, found) in [
+            ("http://127.0.0.1:8080/api", true),
+            ("http://127.0.0.1:8080/api/v1?q=1", true),
+            ("http://127.0.0.1:8080/apis", false),
+            ("http://127.0.0.1:8081/api", false),
+            ("https://127.0.0.1:8080/api", false),
+        ] {
+            assert_eq!(all.at(&Url::parse(address).unwrap()), found.then_some(id), "{address}");
+        }
+        let terms = ForeignTerms::answered(&Url::parse("http://127.0.0.1:8080/api/v1?q=1").unwrap(), 402);
+        assert_eq!(terms.url.as_str(), "http://127.0.0.1:8080/api/v1");
+        all.hear(id, terms.clone());
+        assert_eq!(all.terms(id), Some(terms.clone()));
+        all.remove(id).await.unwrap();
+        all.hear(id, terms);
+        assert_eq!(all.terms(id), None, "a server that is not known asks nothing");
+    }
+
     #[tokio::test]
     async fn places_where_no_server_of_others_is_are_not_added_and_not_connected_to() {
         let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
         let (open, closed) = (servers(&ledger, true), servers(&ledger, false));
         for address in ["http://127.0.0.1:8080", "http://10.1.2.3", "http://[::1]:9", "http://localhost"] {
-            assert!(matches!(closed.add(address).await, Err(ForeignServerError::Private)), "{address}");
+            assert!(matches!(closed.add(address, None).await, Err(ForeignServerError::Private)), "{address}");
         }
         for address in ["http://169.254.169.254", "http://127.0.0.1:3000/x", "http://0.0.0.0"] {
-            assert!(matches!(open.add(address).await, Err(ForeignServerError::Forbidden)), "{address}");
+            assert!(matches!(open.add(address, None).await, Err(ForeignServerError::Forbidden)), "{address}");
         }
         for address in ["", "data.example", "ftp://a.example", "https://u:p@a.example", "https://a.example?b"]
         {
-            assert!(matches!(open.add(address).await, Err(ForeignServerError::Malformed)), "{address}");
+            assert!(matches!(open.add(address, None).await, Err(ForeignServerError::Malformed)), "{address}");
         }
         // One that was added while the node might reach such places.
-        let added = open.add("http://127.0.0.1:8080").await.unwrap();
-        assert!(open.client(&added).is_ok());
-        assert!(matches!(closed.client(&added), Err(ForeignError::Unreachable(_))));
+        let added = open.add("http://127.0.0.1:8080", None).await.unwrap();
+        assert!(open.client(&added.url).is_ok());
+        assert!(matches!(closed.client(&added.url), Err(ForeignError::Unreachable(_))));
     }
 }

@@ -34,6 +34,7 @@ use crate::{
 
 mod asking;
 mod closing;
+mod signed;
 mod used;
 
 use asking::CloseReply;

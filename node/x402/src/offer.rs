@@ -18,6 +18,8 @@ pub const OFFERS_BYTES_MAX: usize = 64 * 1024;
 /// One offer is repeated to its server with the payment, in a header that servers bound as well.
 const OFFER_BYTES_MAX: usize = 4 * 1024;
 const RESOURCE_BYTES_MAX: usize = 1024;
+/// As much of a server's description as people read before they pay.
+const DESCRIPTION_CHARS_MAX: usize = 300;
 /// More ways to pay than any server has.
 const OFFERS_MAX: usize = 64;
 /// A shorter time ends before a payment has reached the chain.
@@ -28,6 +30,7 @@ const TIMEOUT_SECS_MIN: u64 = 10;
 pub struct Offers {
     version: Version,
     resource: Option<Value>,
+    description: Option<String>,
     accepts: Vec<Value>,
 }
 
@@ -136,9 +139,21 @@ impl Offers {
         {
             return Err(NoOffer::Unreadable);
         }
+        let described = [required.resource.as_ref(), required.accepts.first()];
+        let description = described
+            .into_iter()
+            .flatten()
+            .find_map(|named| named.get("description")?.as_str())
+            .map(described_as);
         // A payment need not repeat it.
         let resource = required.resource.filter(|named| named.to_string().len() <= RESOURCE_BYTES_MAX);
-        Ok(Self { version, resource, accepts: required.accepts })
+        Ok(Self { version, resource, description, accepts: required.accepts })
+    }
+
+    /// The server's own words on what it sells, a stranger's text of at most 300 characters; `None` if it has none.
+    #[must_use]
+    pub fn description(&self) -> Option<&str> {
+        self.description.as_deref().filter(|words| !words.is_empty())
     }
 
     /// Chooses the cheapest offer that pays this token, whose domain the chain has confirmed.
@@ -229,6 +244,12 @@ impl NoOffer {
 }
 
 impl Offer {
+    /// The chain as the server names it: `eip155:8453` in version 2, `base` in version 1.
+    #[must_use]
+    pub fn network(&self) -> &str {
+        &self.network
+    }
+
     /// The name of the header that carries the payment.
     #[must_use]
     pub const fn header_name(&self) -> &'static str {
@@ -272,6 +293,13 @@ impl Offer {
 
 fn hex_of(bytes: &[u8]) -> String {
     format!("0x{}", hex::encode(bytes))
+}
+
+/// A stranger's description in one line, within its bound.
+fn described_as(text: &str) -> String {
+    let signs = text.chars().map(|sign| if sign.is_whitespace() { ' ' } else { sign });
+    let line: String = signs.filter(|sign| !sign.is_control()).take(DESCRIPTION_CHARS_MAX).collect();
+    line.trim().to_owned()
 }
 
 /// A stranger's text in a sentence of this node's.

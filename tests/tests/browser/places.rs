@@ -5,10 +5,11 @@ use farthing_tests::console_pages::pages;
 
 /// Examples for the braces of routes. What stands in braces behind them is filled in by [`crate::site::Site::address`],
 /// which says so when there is no example.
-const EXAMPLES: [(&str, &str); 8] = [
+const EXAMPLES: [(&str, &str); 9] = [
     ("/panel/activity/{key}", "/panel/activity/bought-{live}"),
     ("/panel/catalog/{id}", "/panel/catalog/{earthquakes}"),
     ("/panel/apis/{id}", "/panel/apis/{own}"),
+    ("/panel/x402/{id}", "/panel/x402/{foreign}"),
     ("/panel/finance/channels/{id}", "/panel/finance/channels/{channel}"),
     ("/panel/finance/settlements/{id}", "/panel/finance/settlements/1"),
     ("/panel/settings/secrets/{name}", "/panel/settings/secrets/dashboard"),

@@ -6,15 +6,15 @@ use anyhow::{Context, Result, ensure};
 use fantoccini::Locator;
 use farthing_control::endpoint;
 use farthing_control::types::{
-    BackupRequest, ChannelRole, Charge, LimitsRequest, NewSavedRequest, NewSecret, RequestFields,
-    SecretLimits, ServiceFile, SourceFile, SourceKind, Text,
+    BackupRequest, ChannelRole, Charge, LimitsRequest, NewSavedRequest, NewSecret, NewX402Server,
+    RequestFields, SecretLimits, ServiceFile, SourceFile, SourceKind, Text,
 };
 use farthing_protocol::Usdc;
 use farthing_testnet::{
     NodeProcess,
     demo::{Demo, Setup, recent_earthquakes},
 };
-use farthing_tests::wait::eventually;
+use farthing_tests::{asks::asks, wait::eventually};
 use serde_json::{Value, json};
 
 use crate::{
@@ -75,6 +75,10 @@ impl Site {
         };
         consumer.tell(endpoint::CreateSecret, &secret).await?;
         let saved = self.save_request().await?;
+        let words = format!("Waves and tides. שלום 🪐 {}", "x".repeat(200));
+        let server = asks(demo.chain.token, 2_000, &words).await?;
+        let new = NewX402Server { url: format!("{server}/api"), max_price: Some(Text(OWN_PRICE)) };
+        let foreign = consumer.tell(endpoint::AddX402Server, &new).await?.id.to_string();
         let passphrase = BackupRequest { passphrase: PASSWORD.to_owned() };
         let backup = consumer.tell(endpoint::CreateBackup, &passphrase).await?;
         let channels = consumer.ask(endpoint::Channels).await?;
@@ -92,6 +96,7 @@ impl Site {
             ("channel", channel),
             ("backup", backup.name),
             ("saved", saved),
+            ("foreign", foreign),
         ]);
         Ok(())
     }

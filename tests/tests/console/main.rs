@@ -36,3 +36,4 @@ mod support;
 mod theft;
 mod under_way;
 mod uploads;
+mod x402;

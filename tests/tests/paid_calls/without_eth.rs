@@ -16,6 +16,7 @@ use farthing_tests::{
     wait::eventually,
     world::{FUNDS, Setup, World},
 };
+use serde_json::{Value, json};
 
 const DELAY_SECS: u64 = 3_600;
 
@@ -115,6 +116,47 @@ async fn anyone_brings_the_rest_back_to_a_wallet_without_eth_whose_owner_has_gon
         salt: [0; 32],
     };
     anyone.withdraw(config).await?;
+    assert_eq!(world.chain.usdc_of(world.consumer_wallet).await?.checked_add(cost(1)), Some(FUNDS));
+    expect_no_eth(&world, "the rest is back").await
+}
+
+/// Sends a part of a signed request to close to the contract, from a wallet that has nothing to do with it.
+async fn send_as_anyone(world: &World, signed: &Value, part: &str) -> Result<()> {
+    let url = world.chain.rpc_url();
+    let accounts = rpc::call(&url, "eth_accounts", json!([])).await?;
+    let (to, data) = (&signed["contract"], &signed[part]);
+    let transaction = json!({ "from": accounts[5], "to": to, "data": data, "gas": "0x30d40" });
+    let hash = rpc::call(&url, "eth_sendTransaction", json!([transaction])).await?;
+    let receipt = async || rpc::call(&url, "eth_getTransactionReceipt", json!([hash])).await;
+    eventually("the transaction is in a block", async || Ok(!receipt().await?.is_null())).await?;
+    let receipt = receipt().await?;
+    ensure!(receipt["status"] == "0x1", "the contract refuses it: {receipt}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn anyone_sends_the_signed_close_of_a_wallet_without_eth_whose_owner_has_gone() -> Result<()> {
+    let mut world = world(on_a_fixed_port()?).await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    world.owner.control().ask(endpoint::Settle).await?;
+    world.owner.stop().await?;
+    let id = world.channel().await?.id.to_string();
+    let close = ["channel", "close", &id, "--signed", "--yes"];
+    let signed = farthing(&world.consumer, &close).await?.ok()?.json()?;
+    assert_eq!(signed["channel"].as_str(), Some(id.as_str()), "{signed}");
+    ensure!(world.channel().await?.state == ChannelState::Open, "nothing was sent");
+
+    send_as_anyone(&world, &signed, "request_data").await?;
+    eventually("the chain has the request", async || {
+        Ok(world.channel().await?.state == ChannelState::CloseRequested)
+    })
+    .await?;
+    let again = farthing(&world.consumer, &close).await?;
+    ensure!(again.code != 0 && again.err.contains("is not open"), "{again:?}");
+    ensure!(send_as_anyone(&world, &signed, "withdraw_data").await.is_err(), "the delay is not over");
+    world.mine_after(DELAY_SECS + 1).await?;
+    send_as_anyone(&world, &signed, "withdraw_data").await?;
     assert_eq!(world.chain.usdc_of(world.consumer_wallet).await?.checked_add(cost(1)), Some(FUNDS));
     expect_no_eth(&world, "the rest is back").await
 }

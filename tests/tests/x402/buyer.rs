@@ -35,7 +35,7 @@ impl Buyer {
         shop.deployer.mint(shop.token, wallet, FUNDS).await?;
         node.wait_until_ready().await?;
         node.wait_for_usdc(FUNDS).await?;
-        let new = NewX402Server { url: url.to_owned() };
+        let new = NewX402Server { url: url.to_owned(), max_price: None };
         let server = node.control().tell(endpoint::AddX402Server, &new).await?.id;
         Ok(Self { node, wallet, server, _folder: folder })
     }

@@ -1,9 +1,9 @@
 //! Buying from x402 servers: from another node, and from a server that lies, asks again, loses answers and takes nothing.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use farthing_control::{
     endpoint,
-    types::{HistoryState, NewX402Server},
+    types::{HistoryState, NewX402Server, X402Question},
 };
 use farthing_protocol::Usdc;
 use farthing_testnet::{NodeOptions, NodeProcess, demo::metrics};
@@ -252,9 +252,52 @@ async fn a_server_in_a_private_network_is_not_added_where_such_places_are_not_re
     let options = options.set("network.rendezvous", &"off").set("network.upnp", &false);
     let node = NodeProcess::start_on(chain_of(&shop.anvil), options).await?;
     for url in [shop.address()?, "http://10.0.0.7/api".to_owned()] {
-        let refused = node.control().tell(endpoint::AddX402Server, &NewX402Server { url }).await;
+        let refused =
+            node.control().tell(endpoint::AddX402Server, &NewX402Server { url, max_price: None }).await;
         let told = refused.err().map(|error| error.to_string()).unwrap_or_default();
         ensure!(told.contains("private network"), "{told}");
     }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_says_what_it_asks_and_no_call_costs_more_than_the_user_allows_it() -> Result<()> {
+    let (_shop, server, buyer) = market().await?;
+    let control = buyer.node.control();
+    let listed = control.ask(endpoint::X402Servers).await?;
+    let terms =
+        listed.first().and_then(|server| server.terms.clone()).context("it was not asked when added")?;
+    ensure!(terms.price.map(|price| price.0) == Some(PRICE) && terms.status == 402, "{terms:?}");
+    ensure!(terms.network.as_deref() == Some("eip155:84532") && terms.refused.is_none(), "{terms:?}");
+
+    // Without a payment, and at a path that nobody has called.
+    server.offer(&json!({ "amount": "3000", "description": "Tides" }));
+    let question = X402Question { url: format!("{}/v1/tides", server.url) };
+    let terms = control.tell(endpoint::AskX402Server, &question).await?;
+    ensure!(terms.price.map(|price| price.0) == Some(Usdc::from_micros(3_000)), "{terms:?}");
+    ensure!(terms.description.as_deref() == Some("Tides") && server.copies() == 0, "{terms:?}");
+
+    let most = Some(Usdc::from_micros(2_999).into());
+    let new = NewX402Server { url: server.url.clone(), max_price: most };
+    let changed = control.tell(endpoint::AddX402Server, &new).await?;
+    ensure!(changed.id == buyer.server && changed.max_price == most, "{changed:?}");
+    expect(&buyer.call("/v1/data", "one", Some(ENOUGH)).await?, "price-above-cap", &json!(false))?;
+    ensure!(server.copies() == 0, "nothing was signed");
+    server.offer(&json!({ "amount": "2999" }));
+    let answer = buyer.call("/v1/data", "two", Some(ENOUGH)).await?;
+    ensure!(answer.status == StatusCode::OK, "at the limit: {answer:?}");
+    eventually("the figures of the server have the call", async || {
+        let bought = control.ask(endpoint::Series.with("service", buyer.server)).await?.bought;
+        Ok((bought.charged.0, bought.outcomes.answered) == (Usdc::from_micros(2_999), 1))
+    })
+    .await?;
+
+    server.offer(&json!({ "network": "eip155:1" }));
+    let terms = control.tell(endpoint::AskX402Server, &question).await?;
+    let refused = terms.refused.clone().unwrap_or_default();
+    ensure!(terms.price.is_none() && refused.contains("another chain"), "{terms:?}");
+    let nobody = X402Question { url: "http://127.0.0.1:9/".to_owned() };
+    let refused = control.tell(endpoint::AskX402Server, &nobody).await.err().map(|error| error.to_string());
+    ensure!(refused.unwrap_or_default().contains("does not answer"));
     Ok(())
 }

@@ -23,7 +23,7 @@ const SHOWN_CHARS: usize = 240;
 const BEFORE_CHARS: usize = 60;
 
 /// Beginnings of words that people look for, each with the words of the documents for what is meant.
-const MEANT: [(&str, &[&str]); 8] = [
+const MEANT: [(&str, &[&str]); 9] = [
     ("refund", &["deposit", "comes back", "goes back", "not charged"]),
     ("reimburse", &["deposit", "comes back", "goes back", "not charged"]),
     ("chargeback", &["deposit", "not charged"]),
@@ -32,6 +32,7 @@ const MEANT: [(&str, &[&str]); 8] = [
     ("invoice", &["receipt"]),
     ("login", &["log-in", "log in", "password"]),
     ("balance", &["deposit", "wallet"]),
+    ("paywall", &["x402"]),
 ];
 
 /// Returns the target of a link in the document `here`: a heading of it or of another one, or an address outside.
@@ -74,6 +75,7 @@ const DOCUMENTS: &[Document] = documents! {
     "glossary", "GLOSSARY.md", "Glossary", "Channel, voucher, settlement and other terms, in a sentence each.";
     "bridge", "docs/bridge.md", "Publishing an API", "How an OpenAPI file or a GraphQL schema becomes a service.";
     "network", "docs/network.md", "The network", "How nodes find each other and how to be reachable.";
+    "x402", "docs/x402.md", "x402", "How your node sells to x402 clients, and buys from x402 servers.";
     "ledger", "docs/ledger.md", "The ledger", "What the node records, and what it guarantees.";
     "security", "SECURITY.md", "Security", "What is protected, and how to report a vulnerability.";
 };
@@ -216,6 +218,10 @@ mod tests {
             ("/panel/help/network#at-the-rendezvous", "The rendezvous")
         );
         assert!(search("rendezvous submarine-with-wings").is_empty() && search(" ").is_empty());
+        for words in ["x402 server", "buy from x402 servers", "highest price server", "paywall"] {
+            let hits = search(words);
+            assert!(hits.iter().any(|hit| hit.link.starts_with("/panel/help/x402#")), "{words}");
+        }
     }
 
     /// A program that is shipped has no page of components, so it looks for a document of that name.

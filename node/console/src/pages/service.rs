@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::{
     extract::{Path, Query, State},
-    response::IntoResponse,
+    response::{IntoResponse, Redirect},
 };
 use farthing_control::{
     ControlError, Local, endpoint,
@@ -57,24 +57,35 @@ struct ServiceTemplate {
 }
 
 /// The calls of the service that this node bought, over time.
-struct BoughtShown {
-    ranges: Ranges,
-    spent: Markup,
-    times: Markup,
+pub(super) struct BoughtShown {
+    pub(super) ranges: Ranges,
+    pub(super) spent: Markup,
+    pub(super) times: Markup,
+    /// Within a year, with those that failed.
+    pub(super) calls: u64,
+    /// USDC that they cost.
+    pub(super) total: String,
 }
 
 impl BoughtShown {
-    /// `None` for a service that nothing was bought of in a year.
-    async fn of(node: &Local, id: ServiceId, named: Option<&str>) -> Result<Option<Self>, Failure> {
+    /// `None` for a service that nothing was bought of in a year. The page at `path` has a range by its name.
+    pub(super) async fn of(
+        node: &Local,
+        id: ServiceId,
+        path: &str,
+        named: Option<&str>,
+    ) -> Result<Option<Self>, Failure> {
         let year = Charts::of(node, SeriesRange::Year, Some(id)).await?;
         if !year.has_bought() {
             return Ok(None);
         }
+        let (calls, total) = year.bought_sum();
         let range = range_named(named);
         let charts =
             if range == SeriesRange::Year { year } else { Charts::of(node, range, Some(id)).await? };
-        let ranges = Ranges::new(&Part::Overview.address(&id.to_string()), "calls", range);
-        Ok(Some(Self { ranges, spent: charts.spent(), times: charts.bought_times() }))
+        let ranges = Ranges::new(path, "calls", range);
+        let (spent, times) = (charts.spent(), charts.bought_times());
+        Ok(Some(Self { ranges, spent, times, calls, total: show::usdc(total) }))
     }
 }
 
@@ -168,7 +179,11 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>, Query(asked): Que
     let part = Part::named(&asked.part);
     let frame = visit.frame(Section::Catalog).await?;
     let node = visit.panel.node();
-    let service = node.ask(endpoint::CatalogService.of(id)).await?;
+    let found = node.ask(endpoint::CatalogService.of(id)).await;
+    if found.is_err() && is_foreign(node, id).await? {
+        return Ok(Redirect::to(&format!("/panel/x402/{id}")).into_response());
+    }
+    let service = found?;
     let samples = if part == Part::Samples && service.samples > 0 {
         node.ask(endpoint::CatalogSamples.of(id)).await?.samples
     } else {
@@ -177,7 +192,10 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>, Query(asked): Que
     let versions: Vec<VersionNote> =
         if part == Part::Versions { node.ask(endpoint::CatalogVersions.of(id)).await? } else { Vec::new() };
     let bought = match part {
-        Part::Overview => BoughtShown::of(node, id, asked.range.as_deref()).await?,
+        Part::Overview => {
+            let path = Part::Overview.address(&id.to_string());
+            BoughtShown::of(node, id, &path, asked.range.as_deref()).await?
+        }
         _ => None,
     };
     let hit = &service.hit;
@@ -201,6 +219,11 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>, Query(asked): Que
         frame,
     };
     Ok(Rendered(&page).into_response())
+}
+
+/// Returns whether this id is that of an x402 server. It has another page, and lists of calls link to the catalog for both.
+async fn is_foreign(node: &Local, id: ServiceId) -> Result<bool, Failure> {
+    Ok(node.ask(endpoint::X402Servers).await?.iter().any(|server| server.id.0 == id))
 }
 
 /// The service of an address; what is none has no page.

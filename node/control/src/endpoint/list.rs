@@ -202,6 +202,8 @@ endpoints! {
             x402_servers: X402Servers, GET "/x402/servers" []; () -> ([types::X402Server]), Low;
             /// Add an x402 server, whose paths can be called under the id that it gets
             add_x402_server: AddX402Server, POST "/x402/servers" []; (types::NewX402Server) -> (types::X402Server), Low;
+            /// Ask an x402 server what a GET costs at an address; nothing is paid
+            ask_x402_server: AskX402Server, POST "/x402/terms" []; (types::X402Question) -> (types::X402Terms), Low;
             /// Remove an x402 server; the records of its calls stay
             remove_x402_server: RemoveX402Server, DELETE "/x402/servers/{id}" [X402_SERVER]; () -> (types::X402Server), Low;
         }
@@ -240,6 +242,8 @@ endpoints! {
             open_channel: OpenChannel, POST "/channels" []; (types::OpenRequest) -> (types::Channel), High;
             /// Close a channel
             close_channel: CloseChannel, POST "/channels/{id}/close" [CHANNEL, FORCE]; () -> (types::Channel), High;
+            /// Sign the request to close a channel, for anybody to send to the contract
+            sign_close: SignClose, POST "/channels/{id}/close/signed" [CHANNEL]; () -> (types::SignedCloseRequest), High;
             /// Buy again from an owner after its stopped channel was emptied
             resume_channel: ResumeChannel, POST "/channels/{id}/resume" [CHANNEL]; () -> (types::Channel), High;
             /// Claim what was earned

@@ -26,6 +26,24 @@ pub struct Channel {
     pub claimed: UsdcText,
 }
 
+/// A payer's signed request to close a channel. Anybody can send it to the contract, and pays the gas.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SignedCloseRequest {
+    pub channel: ChannelIdText,
+    pub chain_id: u64,
+    /// The address that both transactions are sent to, without ETH.
+    pub contract: AddressText,
+    /// `data` of the transaction that starts the channel's delay, `0x…`.
+    pub request_data: String,
+    /// The last second, since the Unix epoch, in which the contract takes `request_data`. A channel that is emptied before does
+    /// not take it either.
+    pub deadline_secs: u64,
+    /// The delay in which the owner may still claim.
+    pub close_delay_secs: u64,
+    /// `data` of the transaction that returns the rest to the payer after the delay, `0x…`.
+    pub withdraw_data: String,
+}
+
 /// The state of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]

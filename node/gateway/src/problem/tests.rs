@@ -123,6 +123,7 @@ fn every_error() -> Vec<BuyError> {
         BuyError::BodyGone { charged: USDC },
         BuyError::Undecided(LastKnown::Running.into()),
         BuyError::Foreign(ForeignError::NoMaxPrice),
+        BuyError::Foreign(ForeignError::AboveServerPrice { price: USDC, most: Usdc::ZERO }),
         BuyError::Foreign(ForeignError::Path),
         BuyError::Foreign(ForeignError::Unreachable(text())),
         BuyError::Foreign(ForeignError::Offer(NoOffer::Token)),

@@ -8,11 +8,22 @@ use std::collections::BTreeSet;
 
 use farthing_chain::{ChainError, TxReport};
 use farthing_ledger::LedgerError;
-use farthing_protocol::{Address, ChannelConfig, ChannelId};
+use farthing_protocol::{Address, ChannelConfig, ChannelId, CloseRequest, Signature};
 use farthing_shared::keyed_mutex::KeyedGuard;
 
 use super::{Funding, FundingInner};
 use crate::consumer::{channels::PayerChannel, refills::AskNote, rest::RestingPlace, rest_sum::RestSum};
+
+/// The time for which a signed request to close counts.
+const REQUEST_SECS: u64 = 24 * 3_600;
+
+/// This wallet's request to close a channel, for anybody to bring to the chain.
+#[derive(Clone, Copy, Debug)]
+pub struct SignedRequest {
+    pub config: ChannelConfig,
+    pub request: CloseRequest,
+    pub signature: Signature,
+}
 
 /// An owner that closed a channel although this node did not ask, and whose deposits of the last day count yet.
 #[derive(Clone, Copy, Debug)]
@@ -107,6 +118,28 @@ impl Funding {
     /// # Errors
     /// When the chain does not take the request, or [`ChainError::Invalid`] where the settings do not lead to the channel.
     pub async fn request_close(&self, channel: &PayerChannel) -> Result<TxReport, ChainError> {
+        self.require_here(channel)?;
+        self.asks_to_close(channel).await;
+        self.0.chain.request_close(channel.config).await
+    }
+
+    /// Signs the request to close a channel. It counts for a day, and until the channel is emptied.
+    ///
+    /// # Errors
+    /// [`ChainError::Invalid`] where the settings do not lead to the channel.
+    pub async fn sign_request(&self, channel: &PayerChannel) -> Result<SignedRequest, ChainError> {
+        self.require_here(channel)?;
+        self.asks_to_close(channel).await;
+        let request = CloseRequest {
+            channel: channel.id,
+            round: self.round(channel.id),
+            deadline_secs: self.time_secs().saturating_add(REQUEST_SECS),
+        };
+        let signature = self.0.signer.sign_close_request(&request);
+        Ok(SignedRequest { config: channel.config, request, signature })
+    }
+
+    fn require_here(&self, channel: &PayerChannel) -> Result<(), ChainError> {
         // In this contract the same terms are another channel, which the next call may need.
         if channel.is_elsewhere {
             let place = self.0.escrows.find(channel.id, &channel.config);
@@ -116,8 +149,7 @@ impl Funding {
                  and close it then"
             )));
         }
-        self.asks_to_close(channel).await;
-        self.0.chain.request_close(channel.config).await
+        Ok(())
     }
 
     /// Lists the owners that closed a channel within a day of a deposit, although this node did not ask.

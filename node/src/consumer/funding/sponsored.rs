@@ -16,8 +16,7 @@ use farthing_ledger::{LedgerError, Namespace};
 use farthing_network::CallFailure;
 use farthing_os::{clock, killpoint};
 use farthing_protocol::{
-    Address, CallMessage, CallReply, ChannelConfig, ChannelId, CloseRequest, Hash, RefusalCode,
-    SignedDeposit, Usdc,
+    Address, CallMessage, CallReply, ChannelConfig, ChannelId, Hash, RefusalCode, SignedDeposit, Usdc,
     record::FLAG_SPONSORS,
     sponsor::{NotSponsored, SponsorAsked, SponsorReply},
     wire,
@@ -28,7 +27,7 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
 use super::{
-    Funding,
+    Funding, SignedRequest,
     wallet::{is_unsent, is_unsigned},
 };
 use crate::consumer::{BuyError, PendingDeposit, channels::PayerChannel};
@@ -38,8 +37,6 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(30);
 /// The time in which the chain has to show what an owner says it has brought, within the time of a call.
 const SHOWN_WITHIN: Duration = Duration::from_secs(20);
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// The time for which a signed request to close counts.
-const REQUEST_SECS: u64 = 24 * 3_600;
 /// The time after which an owner is asked again that has refused without naming one, that pays for nobody, whose program is too
 /// old for the question, that was not reached, or that has a deposit and has not brought it.
 const AGAIN_AFTER: Duration = Duration::from_secs(60);
@@ -192,15 +189,9 @@ impl Funding {
     /// The reason in words.
     pub async fn request_close_sponsored(&self, channel: &PayerChannel) -> Result<(), String> {
         self.check_errand(channel, ErrandKind::RequestClose)?;
-        self.asks_to_close(channel).await;
-        let (config, id) = (channel.config, channel.id);
-        let request = CloseRequest {
-            channel: id,
-            round: self.round(id),
-            deadline_secs: self.time_secs().saturating_add(REQUEST_SECS),
-        };
-        let signature = self.0.signer.sign_close_request(&request);
-        self.errand(id, SponsorAsked::RequestClose(config, request, signature)).await
+        let signed = self.sign_request(channel).await.map_err(|error| error.to_string())?;
+        let SignedRequest { config, request, signature } = signed;
+        self.errand(channel.id, SponsorAsked::RequestClose(config, request, signature)).await
     }
 
     /// Asks the owner of a channel to bring the rest of it back to this wallet, after its delay. Returns when the chain shows it.
@@ -319,7 +310,7 @@ impl Funding {
     }
 
     /// The time by which an authorization lapses. An endpoint that is ahead of the clock does not end one sooner.
-    fn time_secs(&self) -> u64 {
+    pub(super) fn time_secs(&self) -> u64 {
         let (now_secs, block_secs) = (clock::now_secs(), chain_view::time_secs(&self.0.chain));
         match self.0.chain.spec().kind {
             ChainKind::Local => block_secs.unwrap_or(now_secs),

@@ -75,6 +75,25 @@ fn the_cheapest_of_several_offers_is_chosen_and_else_the_nearest_reason_told() {
 }
 
 #[test]
+fn a_server_describes_what_it_sells_in_one_bounded_line() {
+    let read = |version, json: &Value| Offers::read_json(version, json.to_string().as_bytes()).unwrap();
+    let long = format!(" <b>Tides</b>\n\u{7}{} ", "x".repeat(2 * DESCRIPTION_CHARS_MAX));
+    let named = json!({ "url": "https://a.example/b", "description": long });
+    let two =
+        read(Version::Two, &json!({ "x402Version": 2, "resource": named, "accepts": [offer(&json!({}))] }));
+    let told = two.description().unwrap();
+    assert!(told.starts_with("<b>Tides</b> xxx"), "{told}");
+    assert_eq!(told.chars().count(), DESCRIPTION_CHARS_MAX - 1, "the blank before it does not count");
+    let described = offer(&json!({ "description": "Tides" }));
+    let one = read(Version::One, &json!({ "x402Version": 1, "accepts": [described] }));
+    assert_eq!(one.description(), Some("Tides"), "version 1 has it in the offer");
+    for silent in [json!({}), json!({ "description": "\n" }), json!({ "description": 7 })] {
+        let all = read(Version::Two, &json!({ "x402Version": 2, "accepts": [offer(&silent)] }));
+        assert_eq!(all.description(), None, "{silent}");
+    }
+}
+
+#[test]
 fn what_is_no_offer_is_told_as_such() {
     assert_eq!(offers(&[]).err(), Some(NoOffer::Unreadable));
     let many: Vec<Value> = (0..=OFFERS_MAX).map(|_| offer(&json!({}))).collect();
