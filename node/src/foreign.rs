@@ -174,7 +174,7 @@ impl ForeignCalls {
             Ok(offers) => offers,
             Err(reason) => return ForeignTerms { refused: Some(reason.to_string()), ..terms },
         };
-        let chosen = match self.token().await {
+        let chosen = match self.0.parts.chain.token_domain().await {
             Ok(token) => offers.choose(&token).map_err(|reason| reason.to_string()),
             Err(error) => Err(error.to_string()),
         };
