@@ -2,9 +2,9 @@
 //! between them, as a node starts them, with the chain's real watcher and writer, on one thread whose clock passes at once.
 //!
 //! What is played here: the network (`halves/line.rs`), the service (`halves/state.rs`), the chain and its endpoints
-//! (`settled/blocks.rs`), the wall clock, who orders what, and when a node dies: between two steps of its tasks, with what its disk
-//! has by then and with its transactions under way. Nothing is given: the consumer opens its channel by a transaction, the owner finds
-//! it and claims on it, and either closes it. Commits that a death leaves in part are played beside this (`world.rs`).
+//! (`settled/blocks.rs`), the wall clock, who orders what, and when a node dies: between two steps of its tasks or in the middle of a
+//! commit, with what its disk has by then and with its transactions under way. Nothing is given: the consumer opens its channel by a
+//! transaction, the owner finds it and claims on it, and either closes it.
 //!
 //! `FARTHING_SEED=17 cargo test -p farthing-node --test simulation settled::` plays one history and tells its steps.
 

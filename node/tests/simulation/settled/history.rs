@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 use super::{
     blocks::{Blocks, FORK_DEPTH_MAX},
     ground::{CLOSE_DELAY_SECS, Ground},
-    run::{ConsumerRun, OwnerRun},
+    run::{ConsumerRun, Death, OwnerRun},
 };
 use crate::{disk::Disk, halves::state::State};
 
@@ -104,7 +104,8 @@ impl<'g> History<'g> {
 
     async fn restart_consumer(self) -> Self {
         let Self { ground, state, blocks, consumer, owner, consumer_runs, last } = self;
-        let disk = consumer.die(&state).await;
+        let death = Death::choose(&state);
+        let disk = consumer.die(&state, death).await;
         let pause = state.lock().millis(0, 8_000);
         sleep(pause).await;
         let consumer_runs = consumer_runs + 1;
@@ -114,7 +115,8 @@ impl<'g> History<'g> {
 
     async fn restart_owner(self) -> Self {
         let Self { ground, state, blocks, consumer, owner, consumer_runs, last } = self;
-        let disk = owner.die(&state).await;
+        let death = Death::choose(&state);
+        let disk = owner.die(&state, death).await;
         let pause = state.lock().millis(0, 8_000);
         sleep(pause).await;
         let owner = OwnerRun::start(ground, &blocks, &state, disk).await;

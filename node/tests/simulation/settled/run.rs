@@ -1,9 +1,12 @@
 //! One run of a whole node: its halves, its settlement and its chain, from the start to the death. What lasts between two runs is its
 //! disk, and what it has sent.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use farthing_bounds::ByteBudget;
@@ -21,7 +24,11 @@ use farthing_owner::{
 };
 use farthing_protocol::listing::Accept;
 use farthing_shared::{call_ends::CallEnds, refused::RefusedCalls, tasks::Tasks};
-use tokio::{sync::mpsc, task::JoinSet};
+use tokio::{
+    sync::mpsc,
+    task::JoinSet,
+    time::{Instant, sleep},
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -29,17 +36,48 @@ use super::{
     ground::{Ground, Party},
 };
 use crate::{
-    disk::Disk,
+    disk::{Disk, Survival},
     halves::{
         ground::NETWORK,
         line::carry,
         state::{OwnerThere, State, call_id, method, number},
     },
+    machine::kept,
 };
 
 const SECRET: &str = "laptop";
 const BODIES_BYTES: usize = 64 * 1024 * 1024;
 const INBOUND_MAX: usize = 64;
+/// A commit has some thirty writes and syncs; the power goes in the first or the second of those to come.
+const OPERATIONS: u64 = 48;
+/// A node that stores nothing for so long dies between two steps.
+const STORES_WITHIN: Duration = Duration::from_secs(10);
+
+/// The way in which a node dies.
+#[derive(Clone, Copy, Debug)]
+pub enum Death {
+    /// Between two steps of each of its tasks. Its disk has all that it stored.
+    BetweenSteps,
+    /// After so many further writes and syncs of its disk. Of what was not synced then, a part survives.
+    Storing { operations: u64, survival: Survival },
+}
+
+impl Death {
+    /// Chooses one. Once faults have stopped, no power goes any more.
+    pub fn choose(state: &State) -> Self {
+        let mut shared = state.lock();
+        if !shared.has_faults || shared.random.chance(60) {
+            return Self::BetweenSteps;
+        }
+        let operations = shared.random.u64_below(OPERATIONS);
+        let survival = match shared.random.below(4) {
+            0 => Survival::None,
+            1 => Survival::All,
+            _ => Survival::Some(shared.random.next()),
+        };
+        Self::Storing { operations, survival }
+    }
+}
 
 /// What a node sells, and where it is asked for. The consumer sells nothing.
 struct Shop {
@@ -157,14 +195,29 @@ impl NodeRun {
         });
     }
 
-    /// Dies between two steps of each of its tasks. A copy of the disk, because a database writes when it is dropped.
-    async fn die(mut self) -> Disk {
+    /// Dies. A copy of the disk, because a database writes when it is dropped.
+    async fn die(mut self, death: Death) -> Disk {
+        let kept = match death {
+            Death::BetweenSteps => self.disk.bytes(),
+            Death::Storing { operations, survival } => self.store_until(operations, survival).await,
+        };
         self.users.abort_all();
         self.parts.tasks.abort_all();
         self.is_alive.store(false, Ordering::Relaxed);
-        let disk = Disk::new(self.disk.bytes());
         self.parts.chain.shutdown().await;
-        disk
+        Disk::new(kept)
+    }
+
+    /// Goes on until the disk has failed. What it has then.
+    async fn store_until(&self, operations: u64, survival: Survival) -> Vec<u8> {
+        let before = self.disk.bytes();
+        self.disk.start_trace();
+        self.disk.fail_after(operations);
+        let until = Instant::now() + STORES_WITHIN;
+        while self.ledger().closed().is_none() && Instant::now() < until {
+            sleep(Duration::from_millis(1)).await;
+        }
+        kept(before, &self.disk.take_trace(), survival)
     }
 }
 
@@ -224,10 +277,11 @@ impl ConsumerRun {
         open.iter().map(|promise| number(promise.request.call_id)).collect()
     }
 
-    pub async fn die(self, state: &State) -> Disk {
+    pub async fn die(self, state: &State, death: Death) -> Disk {
         let has_sent = if self.node.has_under_way() { "a transaction" } else { "nothing" };
-        state.tell(format!("the consumer dies, with {:?} open and {has_sent} under way", self.open()));
-        self.node.die().await
+        let open = self.open();
+        state.tell(format!("the consumer dies: {death:?}, with {open:?} open and {has_sent} under way"));
+        self.node.die(death).await
     }
 }
 
@@ -269,14 +323,15 @@ impl OwnerRun {
     }
 
     /// Nothing that is on its way arrives at the next run.
-    pub async fn die(self, state: &State) -> Disk {
+    pub async fn die(self, state: &State, death: Death) -> Disk {
         let has_sent = if self.node.has_under_way() { "a transaction" } else { "nothing" };
+        state.tell(format!("the owner dies: {death:?}, with {has_sent} under way"));
+        let disk = self.node.die(death).await;
         let mut shared = state.lock();
         shared.owner = None;
         shared.run += 1;
         shared.reconnect();
-        shared.tell(format!("the owner dies, with {has_sent} under way"));
         drop(shared);
-        self.node.die().await
+        disk
     }
 }
