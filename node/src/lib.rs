@@ -11,7 +11,7 @@ pub mod foreign;
 pub mod handles;
 pub mod history;
 pub mod home;
-mod journal;
+pub mod journal;
 pub mod node;
 pub mod saved;
 pub mod secret;

@@ -9,7 +9,26 @@ pub fn micros(duration: Duration) -> u64 {
 
 /// The time that the machine tells.
 pub fn now() -> SystemTime {
+    #[cfg(feature = "played")]
+    if let Some(since_epoch) = PLAYED.with_borrow(|played| played.as_ref().map(|played| played())) {
+        return UNIX_EPOCH + since_epoch;
+    }
     SystemTime::now()
+}
+
+#[cfg(feature = "played")]
+thread_local! {
+    static PLAYED: std::cell::RefCell<Option<PlayedClock>> = const { std::cell::RefCell::new(None) };
+}
+
+/// Tells the time since the Unix epoch.
+#[cfg(feature = "played")]
+type PlayedClock = Box<dyn Fn() -> Duration>;
+
+/// Has this thread read the time from `since_epoch` from now on: the time since the Unix epoch.
+#[cfg(feature = "played")]
+pub fn play_on_this_thread(since_epoch: impl Fn() -> Duration + 'static) {
+    PLAYED.set(Some(Box::new(since_epoch)));
 }
 
 /// Seconds since the Unix epoch.
@@ -67,6 +86,17 @@ pub fn start_of(date: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(feature = "played")]
+    #[test]
+    fn a_played_clock_is_that_of_its_thread_alone() {
+        let played = std::thread::spawn(|| {
+            play_on_this_thread(|| Duration::from_secs(7));
+            now_secs()
+        });
+        assert_eq!(played.join().unwrap(), 7);
+        assert!(now_secs() > 7);
+    }
 
     #[test]
     fn a_time_is_on_its_day() {

@@ -7,11 +7,11 @@
 //!
 //! `FARTHING_SEED=17 cargo test -p farthing-node --test simulation halves::` plays one history and tells its steps.
 
-mod ground;
+pub mod ground;
 mod history;
-mod line;
+pub mod line;
 mod parties;
-mod state;
+pub mod state;
 
 use std::{
     env,

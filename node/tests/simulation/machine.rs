@@ -39,7 +39,8 @@ impl Machine {
     }
 }
 
-fn kept(mut durable: Vec<u8>, trace: &[Event], survival: Survival) -> Vec<u8> {
+/// What a disk has after a death, of what it had at a time when all was synced and of what was written since.
+pub fn kept(mut durable: Vec<u8>, trace: &[Event], survival: Survival) -> Vec<u8> {
     let last_sync = trace.iter().rposition(|event| matches!(event, Event::Sync));
     let (synced, unsynced) = trace.split_at(last_sync.map_or(0, |at| at + 1));
     synced.iter().for_each(|event| apply(&mut durable, event));

@@ -5,7 +5,8 @@
 //! service; when a node dies; and the loops that wait for all of these. What decides is the node's: on the payer's side
 //! `Accounts`, `Channels`, `Copies` and the checks of `answer`, on the owner's `Book`, `Calls` and `repeat`, and on
 //! both the ledger, on a disk in memory that a crash may leave in the middle of a commit. Neither side knows what the other
-//! does, nor what is on its way. The loops run in `halves.rs`, beside this, where both sides are as a node starts them.
+//! does, nor what is on its way. The loops run in `halves.rs`, beside this, where both sides are as a node starts them, and in
+//! `settled.rs` with settlement and a chain.
 //!
 //! Every step checks the invariants that it can touch (C1, C4, O1, O2, O5, X2), and every run ends at rest, where both
 //! ledgers must agree on every call id (X1) and on the money (M4). The service counts its executions: no charge without one,
@@ -31,6 +32,7 @@ mod payee;
 mod payer;
 mod play;
 mod service;
+mod settled;
 mod wire;
 mod world;
 

@@ -82,15 +82,7 @@ impl Ground {
         let consumer = runtime.block_on(party(&local, payer));
         let owner = runtime.block_on(party(&local, payee));
         let escrow = owner.chain.spec().escrow();
-        let accept = Accept {
-            scheme: SCHEME_CHANNEL.to_owned(),
-            chain_id: escrow.chain_id,
-            asset: escrow.token,
-            pay_to: owner.key.address(),
-            contract: escrow.contract,
-            min_deposit: config.settlement.channel_min,
-            close_delay_secs: config.chain.close_delay_secs,
-        };
+        let accept = accept(&config, escrow, owner.key.address());
         let channel = ChannelConfig {
             payer: consumer.key.address(),
             payee: owner.key.address(),
@@ -99,9 +91,10 @@ impl Ground {
             close_delay_secs: config.chain.close_delay_secs,
             salt: [0; 32],
         };
-        let (document, known) = runtime.block_on(published(&owner, &accept));
+        let (document, known) = runtime.block_on(published(&owner.signer, &accept, PRICE));
         let service = known.listing().service;
-        let catalog = runtime.block_on(catalog(&consumer, &folder, Arc::new(known)));
+        let catalog = catalog(&consumer.key, &consumer.signer, &folder, Arc::new(known));
+        let catalog = runtime.block_on(catalog);
         let id = channel.id(&escrow.domain());
         let ground =
             Self { config, consumer, owner, escrow, accept, channel, id, service, document, catalog };
@@ -113,7 +106,21 @@ impl Ground {
     }
 }
 
-fn network(key: &SecretKey) -> NetworkConfig {
+/// The one way to pay an owner.
+pub fn accept(config: &Config, escrow: Escrow, owner: Address) -> Accept {
+    Accept {
+        scheme: SCHEME_CHANNEL.to_owned(),
+        chain_id: escrow.chain_id,
+        asset: escrow.token,
+        pay_to: owner,
+        contract: escrow.contract,
+        min_deposit: config.settlement.channel_min,
+        close_delay_secs: config.chain.close_delay_secs,
+    }
+}
+
+/// A node of this wallet without a swarm.
+pub fn network(key: &SecretKey) -> NetworkConfig {
     NetworkConfig::new(key.clone(), NetworkName::new(NETWORK).unwrap())
 }
 
@@ -147,11 +154,11 @@ fn empty_ledger() -> Ledger {
     Ledger::with_backend(InMemoryBackend::new()).unwrap()
 }
 
-/// Publishes the service. As the owner's ledger has it, and as others read it.
-async fn published(owner: &Party, accept: &Accept) -> ((Bytes, Bytes), KnownService) {
+/// Publishes the service at a price. As the owner's ledger has it, and as others read it.
+pub async fn published(owner: &Signer, accept: &Accept, price: &str) -> ((Bytes, Bytes), KnownService) {
     let ledger = empty_ledger();
     let registry = Registry::load(
-        owner.signer.clone(),
+        owner.clone(),
         ledger.clone(),
         NETWORK.to_owned(),
         vec![accept.clone()],
@@ -163,7 +170,7 @@ async fn published(owner: &Party, accept: &Accept) -> ((Bytes, Bytes), KnownServ
         "name": "Earthquakes",
         "category": "test",
         "upstream": UPSTREAM,
-        "price": PRICE,
+        "price": price,
         "operations": [
             { "method": "GET", "path": "/quakes", "parameters": number },
             { "method": "POST", "path": "/quakes", "parameters": number },
@@ -178,18 +185,22 @@ async fn published(owner: &Party, accept: &Accept) -> ((Bytes, Bytes), KnownServ
 }
 
 /// The catalog of a consumer that knows the service and finds nothing else.
-async fn catalog(consumer: &Party, folder: &TempDir, known: Arc<KnownService>) -> Catalog {
-    let wallet: Address = consumer.key.address();
-    let options = farthing_catalog::Options::new(NETWORK, wallet);
+pub async fn catalog(
+    key: &SecretKey,
+    signer: &Signer,
+    folder: &TempDir,
+    known: Arc<KnownService>,
+) -> Catalog {
+    let options = farthing_catalog::Options::new(NETWORK, key.address());
     let (store, _) = farthing_catalog::Catalog::open(folder.path(), options).unwrap();
     let own = Registry::load(
-        consumer.signer.clone(),
+        signer.clone(),
         empty_ledger(),
         NETWORK.to_owned(),
         Vec::new(),
         UpstreamOptions::default(),
     );
-    let (handle, _, _) = NetworkHandle::played(&consumer.network());
+    let (handle, _, _) = NetworkHandle::played(&network(key));
     let (catalog, _) = Catalog::new(store, handle, NETWORK.to_owned(), Arc::new(own.unwrap()));
     catalog.use_from_now(&known).await;
     catalog

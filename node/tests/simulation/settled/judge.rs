@@ -1,0 +1,128 @@
+//! The end of a history: the books of both nodes and the chain say the same, call by call and to the last micro.
+
+use std::collections::BTreeMap;
+
+use farthing_ledger::{Call, PayeeChannelRow, PayerChannelRow, Purchase, ServedRow, Side, day_of};
+use farthing_os::clock;
+use farthing_protocol::{CallId, Usdc};
+
+use super::{
+    blocks::WEALTH,
+    ground::{BEGAN, PER_DAY, Party},
+    history::History,
+    run::NodeRun,
+};
+use crate::{halves::state::number, world::sum};
+
+impl History<'_> {
+    /// Judges what both have left with. What was charged.
+    pub(super) async fn judge(&self) -> Usdc {
+        let broken = std::mem::take(&mut self.state.lock().broken);
+        assert!(broken.is_empty(), "{broken:?}");
+        let charged = self.compare_calls();
+        self.compare_channels(charged).await;
+        self.compare_money();
+        self.check_contract().await;
+        self.check_caps();
+        assert!(self.consumer.line.accused().is_empty(), "an honest owner is accused");
+        for node in [&self.consumer.node, &self.owner.node] {
+            let audit = node.ledger().audit(Some(self.ground.owner.signer.domain())).unwrap();
+            assert!(audit.violations.is_empty(), "{:?}", audit.violations);
+        }
+        charged
+    }
+
+    /// Compares both ledgers call by call. The sum of what was charged.
+    fn compare_calls(&self) -> Usdc {
+        let (sold, bought) = (self.sold(), self.bought());
+        for (id, call) in &sold {
+            let here = bought.get(id).map_or(Usdc::ZERO, |purchase| purchase.charged);
+            let number = number(*id);
+            // An adjustment may stand for the rest, which the channel's totals below have to explain.
+            assert!(here <= call.charged, "X1: {number} cost {here}, and {} is charged", call.charged);
+            let is_served = self.state.lock().service.has_executed(*id);
+            assert!(call.charged.is_zero() || is_served, "{number} is charged, and never executed");
+        }
+        for (id, purchase) in &bought {
+            let is_sold = sold.contains_key(id) || purchase.charged.is_zero();
+            assert!(is_sold, "X1: {} was never served", number(*id));
+        }
+        sum(sold.values().map(|call| call.charged))
+    }
+
+    /// Compares the totals of the channel on both sides (O2, M4, C4), and asks as users do.
+    async fn compare_channels(&self, charged: Usdc) {
+        let (Some(paid_in), Some(sold_on)) = (self.paid_in(), self.sold_on()) else {
+            assert_eq!(charged, Usdc::ZERO, "nothing is charged without a channel");
+            return;
+        };
+        let [payer, payee] = [&self.ground.consumer, &self.ground.owner].map(Party::wallet);
+        let [ours, theirs] = [&self.consumer.node, &self.owner.node].map(NodeRun::ledger);
+        let unexplained = theirs.adjusted_with(Side::Payee, payer).unwrap();
+        assert_eq!(sold_on.spent, sum([charged, unexplained]), "O2");
+        let unexplained = ours.adjusted_with(Side::Payer, payee).unwrap();
+        let bought = sum(self.bought().values().map(|purchase| purchase.charged));
+        assert_eq!(paid_in.acknowledged, sum([bought, unexplained]), "X1: every call or adjustment");
+        assert_eq!(paid_in.acknowledged, sold_on.spent, "M4: one side paid what the other side earned");
+        assert_eq!(paid_in.in_flight, Usdc::ZERO, "C4");
+        assert!(!paid_in.stopped, "an honest owner is distrusted");
+        // It ran, but for seconds, while the payer's delay did: nothing is lost, and nothing would be told as lost.
+        assert_eq!((sold_on.claimed, sold_on.lost), (sold_on.spent, Usdc::ZERO), "M4: all is paid out");
+        let compared = self.consumer.node.halves.consumer.consumer.compare_books_with(payee).await.unwrap();
+        assert_eq!(compared.differences, Vec::<String>::new(), "X1, as the consumer asks its owner");
+        assert_eq!(compared.undecided, 0, "C4");
+    }
+
+    /// Compares wallets and contract (M1 to M3) with what both sides have booked as paid.
+    fn compare_money(&self) {
+        self.blocks.check_money();
+        let (deposited, claimed) = self.blocks.slot(self.ground.id);
+        assert_eq!(deposited, claimed, "nothing is left in the channel");
+        let earned = self.blocks.usdc_of(self.ground.owner.wallet());
+        assert_eq!(earned, claimed, "the owner leaves with what it claimed");
+        let left = self.blocks.usdc_of(self.ground.consumer.wallet());
+        assert_eq!(sum([left, earned]), WEALTH, "the consumer leaves with what it did not spend");
+        let spent = self.sold_on().map_or(Usdc::ZERO, |row| row.spent);
+        assert!(claimed <= spent, "M3: {claimed} of {spent} that were charged");
+    }
+
+    /// Both nodes hold their own books against the contract, as an audit does (M2, M3).
+    async fn check_contract(&self) {
+        for node in [&self.consumer.node, &self.owner.node] {
+            let checked = node.halves.settlement.check_contract().await.unwrap();
+            assert_eq!(checked.violations, Vec::<String>::new(), "in block {}", checked.block);
+        }
+    }
+
+    /// C2: no day cost more than it may.
+    fn check_caps(&self) {
+        for day in day_of(BEGAN.as_secs())..=day_of(clock::now_secs()) {
+            let totals = self.consumer.node.ledger().day_totals(day).unwrap();
+            let total = sum(totals.into_iter().map(|(_, total)| total));
+            assert!(total <= PER_DAY, "C2: {total} of at most {PER_DAY}");
+        }
+    }
+
+    fn paid_in(&self) -> Option<PayerChannelRow> {
+        let rows = self.consumer.node.ledger().payer_channels().unwrap();
+        rows.into_iter().find(|row| row.id == self.ground.id)
+    }
+
+    fn sold_on(&self) -> Option<PayeeChannelRow> {
+        self.owner.node.ledger().payee_channel(self.ground.id).unwrap()
+    }
+
+    fn sold(&self) -> BTreeMap<CallId, Call> {
+        let (payer, ledger) = (self.ground.consumer.wallet(), self.owner.node.ledger());
+        let rows = ledger.calls_of(payer, None, usize::MAX, usize::MAX, |row| match row {
+            ServedRow::Accepted(_) => None,
+            ServedRow::Done(row) => Some((row.call.call_id, row.call)),
+        });
+        rows.unwrap().0.into_iter().collect()
+    }
+
+    fn bought(&self) -> BTreeMap<CallId, Purchase> {
+        let purchases = self.consumer.node.ledger().purchases(usize::MAX).unwrap();
+        purchases.into_iter().map(|purchase| (purchase.call_id, purchase)).collect()
+    }
+}
