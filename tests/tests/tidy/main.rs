@@ -19,7 +19,7 @@ mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -443,6 +443,8 @@ struct Package {
     normal_dependencies: Vec<String>,
     /// Whether its documentation is searched for examples, which are compiled and run.
     runs_examples: bool,
+    /// Its library and its programs: the file that each begins with, and whether cargo builds its tests.
+    units: Vec<(PathBuf, bool)>,
 }
 
 impl Package {
@@ -450,7 +452,7 @@ impl Package {
         !self.normal_dependencies.iter().any(|name| name == dependency)
     }
 
-    fn source(&self) -> std::path::PathBuf {
+    fn source(&self) -> PathBuf {
         Path::new(&self.manifest).with_file_name("src")
     }
 }
@@ -468,6 +470,8 @@ fn packages() -> Vec<Package> {
 
 fn package(described: &Value) -> Package {
     let dependencies = described["dependencies"].as_array().unwrap();
+    let targets = described["targets"].as_array().unwrap();
+    let is_unit = |target: &&Value| target["kind"][0] == "lib" || target["kind"][0] == "bin";
     let name = |dependency: &Value| dependency["name"].as_str().unwrap().to_owned();
     Package {
         name: name(described),
@@ -478,10 +482,11 @@ fn package(described: &Value) -> Package {
             .filter(|dependency| dependency["kind"].is_null())
             .map(name)
             .collect(),
-        runs_examples: described["targets"]
-            .as_array()
-            .unwrap()
+        runs_examples: targets.iter().any(|target| target["doctest"] == true),
+        units: targets
             .iter()
-            .any(|target| target["doctest"] == true),
+            .filter(is_unit)
+            .map(|target| (target["src_path"].as_str().unwrap().into(), target["test"] == true))
+            .collect(),
     }
 }

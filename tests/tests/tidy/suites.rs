@@ -1,5 +1,5 @@
 //! The runner of all suites (`tests/suites.mjs`), with programs of the system and commands in their place; and that examples of
-//! documentation are run.
+//! documentation, and the tests of each library and program, are built exactly where there are some.
 
 use std::{
     env,
@@ -146,5 +146,34 @@ fn packages_are_searched_for_examples_exactly_where_they_have_some() {
     assert!(
         wrong.is_empty(),
         "`doctest = false` stands below [lib] where no documentation has an example, and nowhere else: {wrong:#?}"
+    );
+}
+
+#[test]
+fn libraries_and_programs_are_built_for_tests_exactly_where_they_have_some() {
+    let mut wrong = Vec::new();
+    for package in packages() {
+        for (begins, is_tested) in &package.units {
+            let folder = begins.parent().unwrap();
+            // `src/bin/name/main.rs` has files of its own; `src/main.rs` and `src/bin/name.rs` have none.
+            let has_files =
+                begins.ends_with("lib.rs") || !folder.ends_with("src") && begins.ends_with("main.rs");
+            let is_program = |path: &str| path.contains("/src/bin/") || path.ends_with("/src/main.rs");
+            let has_some = source_files(folder).iter().any(|file| {
+                let is_own = if has_files {
+                    begins.ends_with("main.rs") || !is_program(&file.path)
+                } else {
+                    begins.ends_with(&file.path)
+                };
+                is_own && ["#[test]", "#[tokio::test"].iter().any(|mark| file.everything().contains(mark))
+            });
+            if has_some != *is_tested {
+                wrong.push(begins.clone());
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "`test = false` and `bench = false` stand below [lib] or [[bin]] where there is no test, and nowhere else: {wrong:#?}"
     );
 }
