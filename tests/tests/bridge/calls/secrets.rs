@@ -13,7 +13,7 @@ use farthing_tests::{
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use crate::support::{call, described_by, refused};
+use super::support::{call, described_by, refused};
 
 const WEATHER: &str = r##"
 openapi: 3.0.3

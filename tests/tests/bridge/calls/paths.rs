@@ -10,7 +10,7 @@ use farthing_tests::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{call, refused};
+use super::support::{call, refused};
 
 /// One segment of a path, or a value.
 const SERVED: [&str; 9] = [

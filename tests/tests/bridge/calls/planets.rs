@@ -5,7 +5,7 @@ use farthing_tests::world::{FUNDS, PRICE, World};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use crate::support::{call, get, planets, refused};
+use super::support::{call, get, planets, refused};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn planets_are_bought_by_rest_and_asked_for_by_graphql() -> Result<()> {
@@ -122,7 +122,7 @@ async fn a_mutation_is_offered_only_when_its_owner_ticks_it() -> Result<()> {
     let answer = call(&world, &api, "POST", "/addNote", note.clone()).await?;
     ensure!(answer.status == StatusCode::NOT_FOUND, "{answer:?}");
 
-    let mut file = crate::support::described_at(
+    let mut file = super::support::described_at(
         farthing_control::types::SourceKind::Graphql,
         format!("{}/graphql", recorder.url()),
     );

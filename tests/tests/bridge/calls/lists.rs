@@ -16,7 +16,7 @@ use farthing_tests::{
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use crate::support::{call, described_by, get, refused};
+use super::support::{call, described_by, get, refused};
 
 /// Everybody has friends, who have friends.
 const PEOPLE: &str =

@@ -5,7 +5,7 @@ use farthing_tests::world::{FUNDS, World};
 use reqwest::StatusCode;
 use serde_json::json;
 
-use crate::support::{call, planets, refused};
+use super::support::{call, planets, refused};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn openapi_and_schema_of_a_service_are_free_and_reach_nobody() -> Result<()> {

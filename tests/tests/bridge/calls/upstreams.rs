@@ -9,7 +9,7 @@ use farthing_tests::{
 };
 use serde_json::json;
 
-use crate::support::{call, described_by};
+use super::support::{call, described_by};
 
 const SCHEMA: &str = "type Query { thing(id: ID!): Thing } type Thing { id: ID! name: String }";
 

@@ -10,7 +10,7 @@ use farthing_tests::{
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use crate::support::{call, described_by, refused};
+use super::support::{call, described_by, refused};
 
 pub const LIBRARY: &str = r##"
 openapi: 3.1.0

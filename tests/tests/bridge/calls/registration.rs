@@ -20,7 +20,7 @@ use farthing_tests::{
 use reqwest::StatusCode;
 use serde_json::json;
 
-use crate::support::{call, described_at, described_by, planets};
+use super::support::{call, described_at, described_by, planets};
 
 fn document(paths: &str) -> Scripted {
     Scripted::json(
@@ -73,14 +73,14 @@ async fn a_service_from_a_file_is_read_again_from_a_newer_one() -> Result<()> {
     let world = World::start().await?;
     let file = ServiceFile {
         upstream: "http://127.0.0.1:9".to_owned(),
-        ..described_by(SourceKind::Openapi, crate::rest::LIBRARY)
+        ..described_by(SourceKind::Openapi, super::rest::LIBRARY)
     };
     let api = world.publish(&file).await?;
     let again = endpoint::RescanApi.of(api.id);
     let nothing = world.owner.control().tell(again.clone(), &RescanRequest::default()).await;
     let error = nothing.err().map(|error| error.to_string()).unwrap_or_default();
     ensure!(error.contains("--source") && error.contains("the test's own"), "{error}");
-    let newer = described_by(SourceKind::Openapi, &crate::rest::LIBRARY.replace("/search:", "/find:"));
+    let newer = described_by(SourceKind::Openapi, &super::rest::LIBRARY.replace("/search:", "/find:"));
     let rescan =
         world.owner.control().tell(again, &RescanRequest { source: newer.source, apply: true }).await?;
     ensure!(rescan.applied && rescan.changes.removed == ["GET /search"], "{rescan:?}");
@@ -122,7 +122,7 @@ async fn the_report_is_kept_and_samples_are_at_hand() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_offered_is_refused_with_the_field() -> Result<()> {
     let world = World::start().await?;
-    let text = crate::rest::LIBRARY;
+    let text = super::rest::LIBRARY;
     let base = || ServiceFile {
         upstream: "http://127.0.0.1:9".to_owned(),
         ..described_by(SourceKind::Openapi, text)
@@ -176,7 +176,7 @@ async fn a_service_more_than_any_node_keeps_of_one_owner_is_refused_and_fits_whe
 {
     let world = World::start().await?;
     let upstream = "http://127.0.0.1:9".to_owned();
-    let file = ServiceFile { upstream, ..described_by(SourceKind::Openapi, crate::rest::LIBRARY) };
+    let file = ServiceFile { upstream, ..described_by(SourceKind::Openapi, super::rest::LIBRARY) };
     let own = async || Ok::<Vec<Api>, ControlError>(world.owner.control().ask(endpoint::Apis).await?);
     // The world sells one already.
     for _ in own().await?.len()..LISTINGS_PER_OWNER_MAX {
@@ -231,7 +231,7 @@ async fn what_writes_is_offered_by_name_and_a_later_reading_keeps_what_is_offere
     let control = world.owner.control();
     let upstream = "http://127.0.0.1:9".to_owned();
     let operations = vec![OperationFile::named(Method::Post, "/books".to_owned())];
-    let described = described_by(SourceKind::Openapi, crate::rest::LIBRARY);
+    let described = described_by(SourceKind::Openapi, super::rest::LIBRARY);
     let api = world.publish(&ServiceFile { upstream, operations, ..described.clone() }).await?;
     let writes = |api: &Api| {
         let all = api.operations.iter().filter(|operation| !operation.method.0.is_safe());
@@ -247,7 +247,7 @@ async fn what_writes_is_offered_by_name_and_a_later_reading_keeps_what_is_offere
     ensure!(told, "{:?}", shown.report);
     assert_eq!(shown.origin, DescriptionOrigin::File);
 
-    let newer = described_by(SourceKind::Openapi, &crate::rest::LIBRARY.replace("/search:", "/find:"));
+    let newer = described_by(SourceKind::Openapi, &super::rest::LIBRARY.replace("/search:", "/find:"));
     let request = RescanRequest { source: newer.source.clone(), apply: true };
     let rescan = control.tell(endpoint::RescanApi.of(api.id), &request).await?;
     ensure!(

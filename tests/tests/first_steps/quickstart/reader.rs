@@ -18,7 +18,7 @@ use farthing_tests::{
 };
 use tokio::process::{Child, Command};
 
-use crate::{
+use super::{
     document::{Commands, Manner, holds},
     posing::Posing,
 };
