@@ -3,9 +3,9 @@
 // tests that.
 //
 //   cd tests/contracts && npm ci          (for js-sha3)
-//   node protocol/tests/golden/digests.mjs > protocol/tests/golden/files/digests.txt
+//   node protocol/tests/properties/golden/digests.mjs > protocol/tests/properties/golden/files/digests.txt
 import { createRequire } from "node:module";
-const { keccak256 } = createRequire(new URL("../../../tests/contracts/", import.meta.url))("js-sha3");
+const { keccak256 } = createRequire(new URL("../../../../tests/contracts/", import.meta.url))("js-sha3");
 
 const hash = (...parts) => Buffer.from(keccak256.arrayBuffer(Buffer.concat(parts.map((p) => Buffer.from(p)))));
 const bytes = (byte, count) => Buffer.alloc(count, byte);

@@ -1,9 +1,9 @@
-//! The bytes two nodes exchange, pinned: `files/*.txt` hold one fixed example of every message and document.
+//! The bytes two nodes exchange, pinned: `golden/files/*.txt` hold one fixed example of every message and document.
 //!
 //! A change of these files is a change of the protocol. When that is meant, run
 //!
 //! ```text
-//! FARTHING_GOLDEN=write cargo test -p farthing-protocol --test golden
+//! FARTHING_GOLDEN=write cargo test -p farthing-protocol --test properties golden
 //! ```
 //!
 //! and read the difference. Each example has its bytes in hexadecimal and, below, what they say. The digests
@@ -11,8 +11,6 @@
 //! alone, in another language.
 
 mod diagnostic;
-#[path = "../support/examples.rs"]
-mod examples;
 
 use std::{collections::BTreeSet, fmt::Write as _, path::PathBuf};
 
@@ -24,6 +22,7 @@ use farthing_protocol::{
 };
 use minicbor::{Decode, Encode};
 
+use crate::examples;
 use diagnostic::diagnostic;
 
 #[test]
@@ -130,7 +129,9 @@ where
 }
 
 fn file(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/files").join(format!("{name}.txt"))
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/properties/golden/files")
+        .join(format!("{name}.txt"))
 }
 
 pub fn hex(bytes: &[u8]) -> String {

@@ -27,7 +27,7 @@ fn value(decoder: &mut Decoder<'_>, depth: usize, out: &mut String) {
             let items = decoder.array().unwrap().expect("definite length");
             nested(out, depth, '[', ']', items, |out| value(decoder, depth + 1, out));
         }
-        Type::Bytes => write!(out, "h'{}'", crate::hex(decoder.bytes().unwrap())).unwrap(),
+        Type::Bytes => write!(out, "h'{}'", super::hex(decoder.bytes().unwrap())).unwrap(),
         Type::String => write!(out, "{:?}", decoder.str().unwrap()).unwrap(),
         Type::Bool => write!(out, "{}", decoder.bool().unwrap()).unwrap(),
         Type::Null => {
