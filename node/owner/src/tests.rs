@@ -10,7 +10,19 @@ use farthing_ledger::{AcceptedCall, Call, Ledger, OpenMode, Served};
 use farthing_network::{
     CallFailure, Inbound, Network, NetworkConfig, NetworkHandle, RELAYED_BODY_BYTES_MAX, ReachConfig,
 };
-use farthing_owner::{
+use farthing_protocol::{
+    Address, CallId, CallMessage, CallReply, CallRequest, ChannelId, Domain, Outcome, RefusalCode, SecretKey,
+    ServiceId, Usdc,
+    call::{CallStatus, Method, Payment, response_hash},
+    record::FLAG_ACCEPTS_CALLS,
+    wire::NetworkName,
+};
+use farthing_shared::{call_ends::CallEnds, refused::RefusedCalls, tasks::Tasks};
+use farthing_wallet::Wallet;
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+
+use crate::{
     Owner, OwnerParts,
     book::Book,
     late::ToldFree,
@@ -23,17 +35,6 @@ use farthing_owner::{
     upstream::UpstreamOptions,
     x402::Door,
 };
-use farthing_protocol::{
-    Address, CallId, CallMessage, CallReply, CallRequest, ChannelId, Domain, Outcome, RefusalCode, SecretKey,
-    ServiceId, Usdc,
-    call::{CallStatus, Method, Payment, response_hash},
-    record::FLAG_ACCEPTS_CALLS,
-    wire::NetworkName,
-};
-use farthing_shared::{call_ends::CallEnds, refused::RefusedCalls, tasks::Tasks};
-use farthing_wallet::Wallet;
-use tempfile::TempDir;
-use tokio::sync::mpsc;
 
 /// No condition takes this long; a test that waits longer has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
