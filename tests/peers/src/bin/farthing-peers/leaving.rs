@@ -47,8 +47,7 @@ const NODES: [(&str, &[Word]); 8] = [
 ];
 
 /// Each node serves one call of two attempts, at a port of its own, which nobody else gets when it is gone.
-#[tokio::main]
-async fn main() -> Result<()> {
+pub(crate) async fn run() -> Result<()> {
     let (mut nodes, mut kept, mut urls) = (JoinSet::new(), Vec::new(), Vec::new());
     for (name, words) in NODES {
         let (keeper, own) = (port()?, port()?);
