@@ -23,7 +23,10 @@ pub(crate) struct Document {
 
 /// The repository's root.
 pub(crate) fn repository() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests are a folder of the repository")
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("the package is `tests/tidy` of the repository")
 }
 
 /// Every Rust file under `folder`, in order of path.
