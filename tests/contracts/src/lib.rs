@@ -18,7 +18,7 @@ use alloy::{
     transports::{RpcError, TransportResult},
 };
 use anyhow::{Context as _, Result, anyhow, ensure};
-use farthing_testnet::anvil::Anvil;
+use farthing_anvil::Anvil;
 use serde::{Serialize, de::DeserializeOwned};
 
 pub mod rules;

@@ -107,6 +107,7 @@ fn packages_depend_only_in_the_direction_of_the_architecture() {
         ("farthing-protocol", vec![]),
         ("farthing-bridge", vec![]),
         ("farthing-sdk", vec!["farthing-bridge"]),
+        ("farthing-anvil", vec![]),
         ("farthing-bounds", vec![]),
         (DIRECTORY, vec![]),
         ("farthing-network", vec!["farthing-protocol", "farthing-bounds", DIRECTORY, "farthing-os"]),
@@ -154,13 +155,13 @@ fn packages_depend_only_in_the_direction_of_the_architecture() {
         ("farthing-commands", [&node[..], &["farthing-gateway", "farthing-node"]].concat()),
         (
             "farthing-testnet",
-            vec!["farthing-protocol", "farthing-chain", "farthing-control", "farthing-os", "farthing-serve"],
+            [&control[..], &["farthing-anvil", "farthing-chain", "farthing-serve"]].concat(),
         ),
         ("farthing", [&node[..], &rooms[..]].concat()),
         ("farthing-demo-services", vec![]),
         // Nodes are processes to them; what plays a part of one is farthing-peers.
         ("farthing-tests", [&control[..], &driven[..]].concat()),
-        ("farthing-contract-tests", vec!["farthing-protocol", "farthing-testnet"]),
+        ("farthing-contract-tests", vec!["farthing-anvil", "farthing-protocol"]),
         // It has the contracts as types and their rules; its tests run the node's chain over it.
         ("farthing-played-chain", vec!["farthing-chain", "farthing-contract-tests", "farthing-protocol"]),
         // It calls what reads strangers' bytes, and runs no node.

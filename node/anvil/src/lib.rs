@@ -14,8 +14,6 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 
-pub use farthing_chain::deploy::DEV_PHRASE;
-
 /// A running chain. Dropping it kills the process and waits for its end.
 #[derive(Debug)]
 pub struct Anvil {
@@ -74,7 +72,7 @@ impl Drop for Anvil {
 }
 
 /// The anvil this machine has.
-pub fn find() -> Result<PathBuf> {
+fn find() -> Result<PathBuf> {
     let named = env::var_os("FARTHING_ANVIL").map(PathBuf::from);
     let folders: Vec<PathBuf> = env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect();
     choose(named, folders.iter().map(|folder| folder.join(binary_name())).chain(packaged()))
