@@ -108,11 +108,12 @@ fn packages_depend_only_in_the_direction_of_the_architecture() {
         ("farthing-bridge", vec![]),
         ("farthing-sdk", vec!["farthing-bridge"]),
         ("farthing-anvil", vec![]),
+        ("farthing-contracts", vec![]),
         ("farthing-bounds", vec![]),
         (DIRECTORY, vec![]),
         ("farthing-network", vec!["farthing-protocol", "farthing-bounds", DIRECTORY, "farthing-os"]),
         ("farthing-ledger", vec!["farthing-protocol", "farthing-os"]),
-        ("farthing-chain", vec!["farthing-protocol", "farthing-bounds", "farthing-os"]),
+        ("farthing-chain", vec!["farthing-protocol", "farthing-bounds", "farthing-contracts", "farthing-os"]),
         ("farthing-catalog", vec!["farthing-protocol"]),
         (X402, vec!["farthing-protocol"]),
         ("farthing-os", vec![]),
@@ -161,7 +162,7 @@ fn packages_depend_only_in_the_direction_of_the_architecture() {
         ("farthing-demo-services", vec![]),
         // Nodes are processes to them; what plays a part of one is farthing-peers.
         ("farthing-tests", [&control[..], &driven[..]].concat()),
-        ("farthing-contract-tests", vec!["farthing-anvil", "farthing-protocol"]),
+        ("farthing-contract-tests", vec!["farthing-anvil", "farthing-contracts", "farthing-protocol"]),
         // It has the contracts as types and their rules; its tests run the node's chain over it.
         ("farthing-played-chain", vec!["farthing-chain", "farthing-contract-tests", "farthing-protocol"]),
         // It calls what reads strangers' bytes, and runs no node.
