@@ -33,11 +33,11 @@ pub fn call_id(number: u64) -> CallId {
 }
 
 /// Fills the stores of a node that has run once and does not run now. Its `network.name` is [`NETWORK`]. The program
-/// `farthing-fill` does it, so that whoever asks links no store.
+/// `farthing-peers` does it, so that whoever asks links no store.
 pub async fn fill(data_dir: &Path, wallet: Address, calls: u64) -> Result<()> {
-    let mut filling = Command::new(program("farthing-fill")?);
-    filling.arg(data_dir).args([wallet.to_string(), calls.to_string()]);
+    let mut filling = Command::new(program("farthing-peers")?);
+    filling.arg("fill").arg(data_dir).args([wallet.to_string(), calls.to_string()]);
     let ended = filling.kill_on_drop(true).status().await?;
-    ensure!(ended.success(), "farthing-fill: {ended}");
+    ensure!(ended.success(), "farthing-peers: {ended}");
     Ok(())
 }

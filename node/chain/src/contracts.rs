@@ -1,93 +1,21 @@
-//! The contracts as Rust types, generated from the committed artifacts, and the way between alloy's types
-//! and the protocol's.
+//! The way between the contracts' types (`farthing_contracts`) and the protocol's.
 
 use alloy::{
     primitives::{Address as EthAddress, B256, Bytes, U256, address, b256, keccak256},
-    sol,
     sol_types::{SolCall as _, SolInterface as _},
+};
+pub(crate) use farthing_contracts::{
+    Eip3009, GasPriceOracle, Multicall3,
+    PayChannels::{self, Channel, Claim, Consent},
+    ReceiveWithAuthorization, TestUsdc,
 };
 use farthing_protocol::{
     Address, ChannelConfig, CloseRequest, DepositAuthorization, Signature, SignedDeposit, SignedTransfer,
     sponsor::SponsorAsked,
 };
 
-mod artifacts {
-    // Generated code documents itself by the contracts' sources.
-    #![allow(missing_debug_implementations, unreachable_pub, clippy::all, clippy::pedantic)]
-
-    use alloy::sol;
-
-    sol!(
-        #[sol(all_derives)]
-        PayChannels,
-        "../../protocol/contracts/PayChannels.json"
-    );
-    sol!(
-        #[sol(all_derives)]
-        TestUsdc,
-        "../../protocol/contracts/TestUsdc.json"
-    );
-}
-
-pub(crate) use artifacts::{
-    PayChannels::{self, Channel, Claim, Consent},
-    TestUsdc,
-};
-
-sol! {
-    /// The message that EIP-3009 has the payer sign.
-    #[derive(Debug)]
-    struct ReceiveWithAuthorization {
-        address from;
-        address to;
-        uint256 value;
-        uint256 validAfter;
-        uint256 validBefore;
-        bytes32 nonce;
-    }
-}
-
-sol! {
-    /// The part that all tokens with EIP-3009 have in common. USDC has a second form of the call, for signatures of accounts with code.
-    #[derive(Debug)]
-    interface Eip3009 {
-        event Transfer(address indexed from, address indexed to, uint256 value);
-        event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce);
-        event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce);
-        function transferWithAuthorization(
-            address from,
-            address to,
-            uint256 value,
-            uint256 validAfter,
-            uint256 validBefore,
-            bytes32 nonce,
-            uint8 v,
-            bytes32 r,
-            bytes32 s
-        ) external;
-    }
-}
-
-sol! {
-    /// The contract that tells what layer 1 charges an OP-stack chain.
-    #[derive(Debug)]
-    interface GasPriceOracle {
-        function getL1Fee(bytes data) external view returns (uint256);
-    }
-}
-
 /// The address of the oracle, on every OP-stack chain; nothing is there on others.
 pub(crate) const GAS_PRICE_ORACLE: EthAddress = address!("420000000000000000000000000000000000000F");
-
-sol! {
-    /// Many reads in one (github.com/mds1/multicall3).
-    #[derive(Debug)]
-    interface Multicall3 {
-        struct Call3 { address target; bool allowFailure; bytes callData; }
-        struct Result { bool success; bytes returnData; }
-        function aggregate3(Call3[] calls) external payable returns (Result[] returnData);
-    }
-}
 
 /// The address of Multicall3, on every usual chain.
 pub(crate) const MULTICALL3: EthAddress = address!("cA11bde05977b3631167028862bE2a173976CA11");

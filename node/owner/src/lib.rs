@@ -63,6 +63,8 @@ pub mod running;
 pub mod samples;
 pub mod sponsor;
 pub mod terms;
+#[cfg(test)]
+mod tests;
 pub mod told;
 pub mod uncharged;
 pub mod upstream;

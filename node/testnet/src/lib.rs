@@ -4,7 +4,6 @@
 //! free ports of the loopback interface and ended when its value is dropped. Where containers run the processes
 //! instead (`deploy/compose.testnet.yaml`), [`prepare`] does the rest: contracts, money, services.
 
-pub mod anvil;
 pub mod chain;
 pub mod demo;
 pub mod down;
@@ -13,4 +12,5 @@ pub mod process;
 pub mod rpc;
 
 pub use chain::LocalChain;
+pub use farthing_anvil as anvil;
 pub use process::{NodeOptions, NodeProcess, ServiceProcess, launched, program};

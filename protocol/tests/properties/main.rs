@@ -1,11 +1,11 @@
-//! What holds for every value, at every limit, and for everything a stranger may write.
+//! Properties of every value, at every limit, and of everything a stranger may write; and the bytes of fixed examples.
 
 mod bounds;
 mod documents;
 mod encoding;
 #[path = "../support/examples.rs"]
-#[allow(dead_code, reason = "this program needs a part of the examples")]
 mod examples;
+mod golden;
 mod rules;
 mod signatures;
 mod texts;

@@ -18,22 +18,12 @@ use alloy::{
     transports::{RpcError, TransportResult},
 };
 use anyhow::{Context as _, Result, anyhow, ensure};
-use farthing_testnet::anvil::Anvil;
+use farthing_anvil::Anvil;
+pub use farthing_contracts::{PayChannels, ReceiveWithAuthorization, TestUsdc};
 use serde::{Serialize, de::DeserializeOwned};
 
 pub mod rules;
 
-sol!(
-    #[allow(clippy::too_many_arguments)] // generated from the ABI
-    #[sol(all_derives)]
-    PayChannels,
-    "../../protocol/contracts/PayChannels.json"
-);
-sol!(
-    #[sol(all_derives)]
-    TestUsdc,
-    "../../protocol/contracts/TestUsdc.json"
-);
 sol!(
     #[sol(all_derives)]
     HostileToken,
@@ -55,17 +45,6 @@ sol! {
     /// What a channel's signer signs.
     #[derive(Debug)]
     struct Voucher { bytes32 channelId; uint128 cumulative; }
-
-    /// What EIP-3009 has the payer sign.
-    #[derive(Debug)]
-    struct ReceiveWithAuthorization {
-        address from;
-        address to;
-        uint256 value;
-        uint256 validAfter;
-        uint256 validBefore;
-        bytes32 nonce;
-    }
 }
 
 /// What anvil calls its chain unless told otherwise.

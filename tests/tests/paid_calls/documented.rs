@@ -32,7 +32,7 @@ const ELSEWHERE: [(&str, &str, &str); 16] = [
     ("README.md", "make demo", ".ci/run"),
     ("README.md", "make test", ".ci/run"),
     ("README.md", "make compose-up", "deploy/test/compose-test.sh"),
-    ("deploy/README.md", "farthing init", "tests/tests/quickstart/main.rs"),
+    ("deploy/README.md", "farthing init", "tests/tests/first_steps/quickstart.rs"),
     ("deploy/README.md", "make image", "deploy/test/compose-test.sh"),
     ("deploy/README.md", "docker compose", "deploy/test/compose-test.sh"),
     ("deploy/README.md", "make compose-up", "deploy/test/compose-test.sh"),
@@ -41,7 +41,7 @@ const ELSEWHERE: [(&str, &str, &str); 16] = [
     ("docs/agents.md", "farthing mcp install claude-desktop --secret agent --write", "node/cli/src/mcp.rs"),
     ("docs/console.md", "curl --cacert /data", "tests/tests/console/api.rs"),
     ("docs/network.md", "sysctl", "tests/tests/nat/forwarding.rs"),
-    ("docs/network.md", "farthing run", "tests/tests/quickstart/main.rs"),
+    ("docs/network.md", "farthing run", "tests/tests/first_steps/quickstart.rs"),
     ("docs/sdk.md", "curl http://localhost:3003", "tests/tests/paid_calls/same_machine.rs"),
     ("docs/sdk.md", "answer=$(./quakes", "tests/tests/sdk/document.rs"),
 ];

@@ -31,13 +31,14 @@ pub struct Leaving {
 impl Leaving {
     /// Starts them in a program of their own, which links the gateway that they speak as.
     pub async fn start() -> Result<Self> {
-        let mut nodes = Command::new(program("farthing-leaving")?)
+        let mut nodes = Command::new(program("farthing-peers")?)
+            .arg("leaving")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             .spawn()?;
         let mut lines = BufReader::new(nodes.stdout.take().context("no output")?).lines();
-        let urls = lines.next_line().await?.context("farthing-leaving does not say where its nodes are")?;
+        let urls = lines.next_line().await?.context("farthing-peers does not say where its nodes are")?;
         Ok(Self { urls, _nodes: nodes })
     }
 }
