@@ -20,7 +20,7 @@ const RESTS_WITHIN: Duration = Duration::from_secs(1_800);
 const COMPARED_WITHIN: Duration = Duration::from_secs(60);
 /// The delay of a channel, before it the hour for which an owner's word to close it is trusted, and the transactions of both.
 const LEFT_WITHIN: Duration = Duration::from_secs(2 * CLOSE_DELAY_SECS + 1_200);
-/// So often a user who wants the rest back looks at what became of it.
+/// A user who wants the rest back looks for it so often, and asks again.
 const ASKED_EVERY: Duration = Duration::from_secs(120);
 /// Longer than anything that the chain shows has to stand until it is acted on.
 const BELIEVED_WITHIN: Duration = Duration::from_secs(600);
