@@ -15,10 +15,7 @@ use crate::{
     sponsor::{SponsorAsked, SponsorReply},
     wire,
 };
-pub use crate::{
-    method::{Method, ParseMethodError},
-    outcome::ChargePolicy,
-};
+pub use crate::{ChargePolicy, Method, ParseMethodError};
 
 /// The way in which a call is paid.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]

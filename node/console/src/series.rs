@@ -5,7 +5,7 @@ use farthing_control::{
     types::{CallOutcome, CallSums, Series, SeriesPoint, SeriesRange},
 };
 use farthing_os::clock;
-use farthing_protocol::ServiceId;
+use farthing_values::ServiceId;
 
 use super::{
     failure::Failure,

@@ -9,12 +9,12 @@ use farthing_control::types::{
     BackupRequest, ChannelRole, Charge, LimitsRequest, NewSavedRequest, NewSecret, RequestFields,
     SecretLimits, ServiceFile, SourceFile, SourceKind, Text,
 };
-use farthing_protocol::Usdc;
 use farthing_testnet::{
     NodeProcess,
     demo::{Demo, Setup, recent_earthquakes},
 };
 use farthing_tests::wait::eventually;
+use farthing_values::Usdc;
 use serde_json::{Value, json};
 
 use crate::{
