@@ -18,5 +18,5 @@ pub mod reconciliation;
 pub mod resolution;
 pub mod sync;
 
-pub use call::{CallMessage, CallReply, CallRequest, CallResponse};
+pub use call::{CallMessage, CallReply, CallResponse};
 pub use farthing_values::*;

@@ -5,7 +5,7 @@
 //! Everything here is pure.
 //!
 //! Reading order: [`money`], [`identity`], [`id`] → [`signature`], [`signed`] → `method`, `outcome`, [`plain`], [`listing`],
-//! [`shards`], [`refusal`], [`record`], [`channel`], [`consent`], [`authorization`], [`sponsor`] → [`wire`], [`limits`].
+//! [`shards`], [`refusal`], [`record`], [`channel`], [`consent`], [`authorization`], [`sponsor`], [`request`] → [`wire`], [`limits`].
 
 pub mod authorization;
 mod bytes;
@@ -22,6 +22,7 @@ mod outcome;
 pub mod plain;
 pub mod record;
 pub mod refusal;
+pub mod request;
 pub mod shards;
 pub mod signature;
 pub mod signed;
@@ -40,6 +41,7 @@ pub use money::Usdc;
 pub use outcome::{ChargePolicy, Outcome};
 pub use record::NodeRecord;
 pub use refusal::{Refusal, RefusalCode};
+pub use request::{CallRequest, Payment};
 pub use signature::{SecretKey, Signature};
 pub use signed::{Packed, Signed, Verified};
 pub use sponsor::{DepositAuthorization, SignedDeposit};

@@ -113,7 +113,7 @@ fn packages_depend_only_in_the_direction_of_the_architecture() {
         ("farthing-bounds", vec![]),
         (DIRECTORY, vec![]),
         ("farthing-network", vec!["farthing-protocol", "farthing-bounds", DIRECTORY, "farthing-os"]),
-        ("farthing-ledger", vec!["farthing-protocol", "farthing-os"]),
+        ("farthing-ledger", vec!["farthing-values", "farthing-os"]),
         ("farthing-chain", vec!["farthing-values", "farthing-bounds", "farthing-contracts", "farthing-os"]),
         ("farthing-catalog", vec!["farthing-protocol"]),
         (X402, vec!["farthing-values"]),
