@@ -20,7 +20,7 @@ import { text } from "node:stream/consumers";
 // longest begins first, here and below.
 const COMPUTE = ["sdk", "tools", "simulation", "known_and_broken", "ledger"];
 // Whole nodes, which wait for blocks and for each other. What is not named here comes last.
-const WAIT = ["paid_calls", "hostile", "browser", "console", "nat", "chain", "contracts", "x402"];
+const WAIT = ["paid_calls", "hostile", "browser", "console", "nat", "chain", "contracts", "x402", "bridge", "first_steps"];
 
 // Far longer than any suite takes on a slow machine, so that only one that hangs runs into it.
 const seconds = Number(process.env.SUITE_SECONDS ?? 1800);

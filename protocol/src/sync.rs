@@ -14,16 +14,23 @@
 
 use minicbor::{CborLen, Decode, Encode, bytes::ByteVec};
 
-use crate::{Hash, bytes::byte_array, reconciliation::Item};
+use crate::{Hash, reconciliation::Item};
 
-byte_array!(
-    /// Names one version of one listing: the first half of its content hash. Sixteen bytes are enough, because
-    /// whoever looks for two listings with one name would have to sign both.
-    #[derive(Debug)]
-    ItemName[16]
-);
+/// Names one version of one listing: the first half of its content hash. Sixteen bytes are enough, because
+/// whoever looks for two listings with one name would have to sign both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode, CborLen)]
+#[cbor(transparent)]
+pub struct ItemName(#[cbor(n(0), with = "minicbor::bytes")] [u8; 16]);
 
 impl ItemName {
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    pub const fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+
     /// Of the version with this content hash, or with this [`Item`].
     pub fn of(content_hash: &Hash) -> Self {
         let mut bytes = [0; 16];

@@ -19,8 +19,8 @@ use farthing_control::{
     endpoint,
     types::{Channel, ChannelRole, HistoryEntry, HistoryKind, HistoryPage, HistoryState},
 };
-use farthing_protocol::{Address, ChannelId, Usdc};
 use farthing_testnet::{NodeProcess, demo::Demo};
+use farthing_values::{Address, ChannelId, Usdc};
 
 use crate::wait::eventually;
 

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use axum::{Router, http::StatusCode};
 use farthing_control::encoded;
-use farthing_protocol::Address;
+use farthing_values::Address;
 use serde_json::json;
 
 use crate::upstream::serve;

@@ -7,8 +7,8 @@ use std::{
 };
 
 use anyhow::{Result, bail, ensure};
-use farthing_protocol::Usdc;
 use farthing_testnet::{NodeOptions, NodeProcess};
+use farthing_values::Usdc;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::net::TcpSocket;

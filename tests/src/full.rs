@@ -3,8 +3,8 @@
 use std::{env, path::Path};
 
 use anyhow::{Context, Result, ensure};
-use farthing_protocol::{Address, CallId};
 use farthing_testnet::program;
+use farthing_values::{Address, CallId};
 use tokio::process::Command;
 
 pub const LISTINGS: usize = 5_000;

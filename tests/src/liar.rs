@@ -8,7 +8,7 @@ use std::sync::{
 
 use anyhow::{Context, Result};
 use axum::{Json, Router, extract::State, routing::post};
-use farthing_protocol::keccak256;
+use farthing_values::keccak256;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 

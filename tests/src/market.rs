@@ -11,8 +11,8 @@ use farthing_control::{
     RawAnswer, endpoint,
     types::{Api, Audit, CallRequest, Channel, Charge, HEADER_CHARGED, PingRequest, Reach, Text},
 };
-use farthing_protocol::{Address, Usdc, call::Method};
 use farthing_testnet::{LocalChain, NodeOptions, NodeProcess, anvil::Anvil};
+use farthing_values::{Address, Method, Usdc};
 use futures::future::try_join_all;
 
 use crate::{

@@ -8,8 +8,8 @@ use farthing_control::types::{
     Api, CatalogHit, CatalogPage, CatalogQuery, CatalogSamples, CatalogService, PriceRequest, SamplesFile,
     ServiceFile, SourceFile, SourceKind,
 };
-use farthing_protocol::{ServiceId, Usdc};
 use farthing_testnet::{NodeOptions, NodeProcess, demo::metrics};
+use farthing_values::{ServiceId, Usdc};
 
 use crate::{wait::eventually, world::PRICE};
 

@@ -11,8 +11,8 @@ use farthing_control::{
     endpoint,
     types::{Api, Channel, ChannelRole, Charge, OperationFile, ServiceFile},
 };
-use farthing_protocol::{Address, Usdc, call::Method};
 use farthing_testnet::{LocalChain, NodeOptions, NodeProcess};
+use farthing_values::{Address, Method, Usdc};
 use reqwest::{StatusCode, header::HeaderMap};
 use serde_json::{Value, json};
 

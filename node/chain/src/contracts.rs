@@ -9,7 +9,7 @@ pub(crate) use farthing_contracts::{
     PayChannels::{self, Channel, Claim, Consent},
     ReceiveWithAuthorization, TestUsdc,
 };
-use farthing_protocol::{
+use farthing_values::{
     Address, ChannelConfig, CloseRequest, DepositAuthorization, Signature, SignedDeposit, SignedTransfer,
     sponsor::SponsorAsked,
 };

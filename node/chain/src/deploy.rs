@@ -10,7 +10,7 @@ use alloy::{
     signers::local::{MnemonicBuilder, coins_bip39::English},
     sol_types::{SolCall as _, SolValue as _},
 };
-use farthing_protocol::{Address, SecretKey, Usdc};
+use farthing_values::{Address, SecretKey, Usdc};
 
 use crate::{
     contracts::{CREATE2_PROXY, TestUsdc, from_eth, pay_channels_address, pay_channels_deployment, to_eth},

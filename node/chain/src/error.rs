@@ -1,6 +1,6 @@
 //! Errors of a chain, in words that say what to do next.
 
-use farthing_protocol::{Address, Usdc};
+use farthing_values::{Address, Usdc};
 
 use crate::journal::{JournalError, TxHash};
 

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use farthing_protocol::{Address, ChannelId, Domain, SecretKey, Usdc};
+use farthing_values::{Address, ChannelId, Domain, SecretKey, Usdc};
 use tokio::sync::{mpsc, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 

@@ -1,7 +1,7 @@
 //! The purpose of a transaction. An intent is kept with its transaction, so that after a restart the chain can
 //! be asked whether it has come true.
 
-use farthing_protocol::{
+use farthing_values::{
     Address, ChannelConfig, ChannelId, CloseConsent, CloseRequest, Domain, Hash, Signature, SignedDeposit,
     SignedTransfer, Usdc,
 };

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use farthing_protocol::{Address, ChannelId, Usdc};
+use farthing_values::{Address, ChannelId, Usdc};
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 

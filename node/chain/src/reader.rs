@@ -6,7 +6,7 @@ use alloy::{
     primitives::{Address as EthAddress, B256, Bytes, U64, U256, hex, keccak256},
     sol_types::SolCall,
 };
-use farthing_protocol::{Address, ChannelId, Usdc};
+use farthing_values::{Address, ChannelId, Usdc};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

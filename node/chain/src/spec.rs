@@ -2,7 +2,7 @@
 //!
 //! A spec is plain data. The token's own EIP-712 domain is asked of the chain (see [`crate::ChainStatus`]).
 
-use farthing_protocol::{Address, Escrow, Usdc, limits::CLOSE_DELAY_SECS_DEFAULT};
+use farthing_values::{Address, Escrow, Usdc, limits::CLOSE_DELAY_SECS_DEFAULT};
 
 use crate::contracts::pay_channels_address;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use farthing_protocol::{Address, ChannelConfig, ChannelId};
+use farthing_values::{Address, ChannelConfig, ChannelId};
 
 use crate::{
     entry::Entry,

@@ -7,7 +7,7 @@ use alloy::{
     primitives::{B256, U256, keccak256},
     sol_types::{Eip712Domain, SolStruct as _, SolValue as _, eip712_domain},
 };
-use farthing_protocol::{Address, ChannelId, Hash, SecretKey, Signature, Usdc};
+use farthing_values::{Address, ChannelId, Hash, SecretKey, Signature, Usdc};
 
 use crate::contracts::{ReceiveWithAuthorization, to_eth};
 
@@ -101,23 +101,12 @@ pub(crate) fn authorization_nonce(channel: ChannelId, salt: Hash) -> B256 {
 
 #[cfg(test)]
 mod tests {
-    use alloy::sol;
-    use farthing_protocol::{
+    use farthing_contracts::TransferWithAuthorization;
+    use farthing_values::{
         ChannelConfig, DepositAuthorization, Domain, TokenDomain as Told, TransferAuthorization,
     };
 
     use super::*;
-
-    sol! {
-        struct TransferWithAuthorization {
-            address from;
-            address to;
-            uint256 value;
-            uint256 validAfter;
-            uint256 validBefore;
-            bytes32 nonce;
-        }
-    }
 
     #[test]
     fn the_protocol_hashes_a_transfer_as_the_token_does() {

@@ -2,7 +2,7 @@
 //! The chain id is checked for each endpoint before anything else is asked of it (`rpc.rs`).
 
 use alloy::primitives::{B256, Bytes};
-use farthing_protocol::Address;
+use farthing_values::Address;
 
 use crate::{
     contracts::{TestUsdc, pay_channels_code},

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, ops::RangeInclusive, sync::Arc, time::Duration};
 
 use farthing_os::clock;
-use farthing_protocol::{Address, ChannelConfig, ChannelId, Usdc};
+use farthing_values::{Address, ChannelConfig, ChannelId, Usdc};
 use tokio::{sync::watch, time::Instant};
 
 use crate::{reader::Balances, spec::ChainKind};

@@ -9,7 +9,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use farthing_protocol::{Address, ChannelConfig, ChannelId};
+use farthing_values::{Address, ChannelConfig, ChannelId};
 use tokio::{
     sync::{mpsc, oneshot},
     time::Instant,

@@ -11,7 +11,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use farthing_protocol::{Address, ChannelId, Domain, SecretKey};
+use farthing_values::{Address, ChannelId, Domain, SecretKey};
 use parking_lot::Mutex;
 use tokio::{
     sync::{mpsc, oneshot},

@@ -10,7 +10,7 @@ use std::{
 
 use farthing_control::types::SettingOrigin;
 use farthing_os::{file_names, files::read_own};
-use farthing_protocol::Usdc;
+use farthing_values::Usdc;
 
 use super::{
     keys::{Fallback, Form, SettingKey},

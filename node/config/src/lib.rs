@@ -18,7 +18,7 @@ use std::{net::SocketAddr, path::PathBuf};
 pub use farthing_control::types::FlagRule;
 use farthing_control::types::{PASSWORD_CHARS_MIN, SettingOrigin};
 use farthing_os::file_names;
-use farthing_protocol::wire::NetworkName;
+use farthing_values::wire::NetworkName;
 
 use self::raw::Raw;
 pub use self::{

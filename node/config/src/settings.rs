@@ -11,7 +11,7 @@ use std::{
 };
 
 use farthing_os::secret::SecretText;
-use farthing_protocol::{
+use farthing_values::{
     Address, Usdc,
     limits::{CLOSE_DELAY_SECS_MAX, CLOSE_DELAY_SECS_MIN},
     shards::ShardCount,

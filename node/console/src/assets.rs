@@ -12,7 +12,7 @@ use axum::{
     routing::get,
 };
 use bytes::Bytes;
-use farthing_protocol::keccak256;
+use farthing_values::keccak256;
 use http::{HeaderMap, StatusCode, header};
 use miniz_oxide::deflate::compress_to_vec_zlib;
 

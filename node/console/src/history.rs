@@ -8,7 +8,7 @@ use std::{collections::VecDeque, sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use farthing_control::types::Problem;
-use farthing_protocol::{CallId, ServiceId};
+use farthing_values::{CallId, ServiceId};
 use parking_lot::Mutex;
 
 use super::access::SessionId;

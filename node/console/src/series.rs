@@ -5,7 +5,7 @@ use farthing_control::{
     types::{CallOutcome, CallSums, Series, SeriesPoint, SeriesRange},
 };
 use farthing_os::clock;
-use farthing_protocol::{ServiceId, Usdc};
+use farthing_values::{ServiceId, Usdc};
 
 use super::{
     failure::Failure,

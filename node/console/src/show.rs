@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use farthing_bridge::is_deceptive;
 use farthing_control::types::Eth;
 use farthing_os::clock;
-use farthing_protocol::{Address, Usdc};
+use farthing_values::{Address, Usdc};
 
 /// `1,234.50`
 pub(super) fn usdc(amount: Usdc) -> String {

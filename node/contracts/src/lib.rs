@@ -30,6 +30,17 @@ sol! {
         uint256 validBefore;
         bytes32 nonce;
     }
+
+    /// The other one, of a transfer that anybody may bring.
+    #[derive(Debug)]
+    struct TransferWithAuthorization {
+        address from;
+        address to;
+        uint256 value;
+        uint256 validAfter;
+        uint256 validBefore;
+        bytes32 nonce;
+    }
 }
 
 sol! {

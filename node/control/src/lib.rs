@@ -40,7 +40,7 @@ pub use self::{
 };
 
 /// An answer holds at most one call's body and its head.
-const ANSWER_BYTES_MAX: usize = farthing_protocol::limits::RESPONSE_BODY_BYTES_MAX + 64 * 1024;
+const ANSWER_BYTES_MAX: usize = farthing_values::limits::RESPONSE_BODY_BYTES_MAX + 64 * 1024;
 /// Opening a channel on a slow chain is the longest thing a command waits for.
 const DONE_WITHIN: Duration = Duration::from_secs(600);
 /// A question is answered from what the node knows, or after asking a few peers. A node that hangs is noticed.

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt, str::FromStr};
 
-use farthing_protocol::{Address, CallId, ChannelId, ServiceId, Usdc, call::Method};
+use farthing_values::{Address, CallId, ChannelId, Method, ServiceId, Usdc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::{
     PartialSchema, ToSchema,

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use farthing_protocol::{Address, Usdc};
+use farthing_values::{Address, Usdc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -419,7 +419,7 @@ pub struct LookupStep {
     pub helped: bool,
 }
 
-/// The gateway's header with the [`farthing_protocol::CallId`] of a finished call.
+/// The gateway's header with the [`farthing_values::CallId`] of a finished call.
 pub const HEADER_CALL_ID: &str = "x-farthing-call-id";
 pub const HEADER_PRICE: &str = "x-farthing-price-usdc";
 pub const HEADER_CHARGED: &str = "x-farthing-charged";

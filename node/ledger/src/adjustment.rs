@@ -4,7 +4,7 @@
 //! that raises it; a call that turns out to be the cause takes its part back out of the rows ([`take_back`]).
 
 pub(crate) use farthing_os::clock::now_secs;
-use farthing_protocol::{Address, ChannelConfig, ChannelId, Usdc};
+use farthing_values::{Address, ChannelConfig, ChannelId, Usdc};
 use minicbor::{Decode, Encode};
 use redb::{ReadableTable, WriteTransaction};
 

@@ -6,7 +6,7 @@
 
 use std::ops::RangeTo;
 
-use farthing_protocol::Usdc;
+use farthing_values::Usdc;
 use redb::{ReadTransaction, ReadableTable, WriteTransaction};
 
 use crate::{error::Result, group::Group, tables::DAY_LIMITS};

@@ -14,7 +14,7 @@ mod owner;
 
 use std::collections::HashMap;
 
-use farthing_protocol::{Address, CallId, ChannelId, Domain, Usdc};
+use farthing_values::{Address, CallId, ChannelId, Domain, Usdc};
 use redb::{ReadTransaction, ReadableTable};
 
 use self::figures::Recount;

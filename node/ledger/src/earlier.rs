@@ -4,7 +4,7 @@
 //! with money that only the earlier contract can pay is left as it is, for the program that wrote it.
 //! Otherwise everything stays readable, and the earlier channels hold nothing: no voucher on them is taken.
 
-use farthing_protocol::Usdc;
+use farthing_values::Usdc;
 use redb::{ReadableTable, WriteTransaction};
 
 use crate::{

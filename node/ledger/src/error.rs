@@ -5,7 +5,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use farthing_protocol::{Address, CallId, ChannelId, Usdc};
+use farthing_values::{Address, CallId, ChannelId, Usdc};
 
 /// The result of every operation.
 pub type Result<T, E = LedgerError> = std::result::Result<T, E>;

@@ -9,7 +9,7 @@
 
 mod rebuild;
 
-use farthing_protocol::{Address, ServiceId};
+use farthing_values::{Address, ServiceId};
 use redb::{ReadTransaction, ReadableTable, Table, WriteTransaction};
 
 pub(crate) use self::rebuild::{FIGURES_DAY, begin, fit, make};

@@ -8,7 +8,7 @@
 
 use std::ops::Bound;
 
-use farthing_protocol::{Address, CallId, ChannelId, Hash, Outcome, Receipt, Usdc};
+use farthing_values::{Address, CallId, ChannelId, Hash, Outcome, Receipt, Usdc};
 use minicbor::{Decode, Encode};
 use redb::ReadableTable;
 

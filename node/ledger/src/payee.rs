@@ -22,7 +22,7 @@ mod shares;
 mod uncharged;
 
 use bytes::Bytes;
-use farthing_protocol::{
+use farthing_values::{
     Address, CallId, ChannelId, Hash, Receipt, Usdc, Verified, Voucher, limits::PATH_BYTES_MAX,
 };
 use redb::{ReadTransaction, ReadableTable, WriteTransaction};

@@ -16,9 +16,8 @@ mod transfers;
 
 use std::sync::Arc;
 
-use farthing_protocol::{
-    CallId, ChannelConfig, ChannelId, Receipt, Signature, Usdc,
-    call::Payment,
+use farthing_values::{
+    CallId, ChannelConfig, ChannelId, Payment, Receipt, Signature, Usdc,
     limits::{CALL_HEAD_BYTES_MAX, REFUSAL_DETAIL_BYTES_MAX, REQUEST_BODY_BYTES_MAX},
 };
 use redb::{ReadTransaction, ReadableTable, WriteTransaction};

@@ -4,7 +4,7 @@
 //! pruned row had charged is added to its channel's `pruned` sum, and a pruned day loses its total together
 //! with its purchases: every invariant of the audit still holds.
 
-use farthing_protocol::{CallId, ChannelId, Usdc};
+use farthing_values::{CallId, ChannelId, Usdc};
 use redb::{ReadableTable, WriteTransaction};
 
 use crate::{

@@ -16,7 +16,7 @@
 
 use std::collections::BTreeMap;
 
-use farthing_protocol::{ChannelId, Hash, Usdc};
+use farthing_values::{ChannelId, Hash, Usdc};
 use minicbor::{Decode, Encode};
 use redb::{ReadableTable, WriteTransaction};
 

@@ -7,7 +7,7 @@ use std::{
 
 use farthing_bridge::shown;
 use farthing_control::types::{CallRequest, CatalogQuery, MethodText, ServiceIdText, UsdcText};
-use farthing_protocol::{Usdc, call::Method};
+use farthing_values::{Method, Usdc};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 

@@ -7,7 +7,7 @@ use farthing_control::types::{
     CatalogHit, CatalogPage, CatalogSamples, CatalogService, Charge, LookAlike, Offer, OperationReference,
     OperationSample,
 };
-use farthing_protocol::{ServiceId, call::Method};
+use farthing_values::{Method, ServiceId};
 use serde_json::{Value, json};
 
 use crate::{

@@ -6,7 +6,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use farthing_protocol::Usdc;
+use farthing_values::Usdc;
 use uuid::Uuid;
 
 use crate::{Trouble, arguments::Fingerprint};

@@ -1,7 +1,7 @@
 //! The money that an agent may spend: its secret's limits within those of the node, and what is left today.
 
 use farthing_control::types::{SecretShown, SpendingState, StoppedBy};
-use farthing_protocol::Usdc;
+use farthing_values::Usdc;
 use serde_json::json;
 
 use crate::{ToolAnswer, Trouble};

@@ -7,7 +7,7 @@ use farthing_control::{
     ControlError, RawAnswer, encoded,
     types::{HEADER_CHARGED, HEADER_PRICE, HEADER_RECEIPT, ProblemName},
 };
-use farthing_protocol::Usdc;
+use farthing_values::Usdc;
 use serde_json::{Map, Value, json};
 
 use crate::{

@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use farthing_control::{ControlClient, Local};
-use farthing_protocol::limits;
+use farthing_values::limits;
 use rmcp::{
     ErrorData, Peer, RoleServer, ServerHandler, ServiceExt,
     model::{
@@ -295,7 +295,7 @@ fn result(done: Result<ToolAnswer, Trouble>) -> CallToolResult {
 
 #[cfg(test)]
 mod tests {
-    use farthing_protocol::Usdc;
+    use farthing_values::Usdc;
 
     use super::*;
 

@@ -9,7 +9,7 @@ use farthing_control::{
     ControlError, RawAnswer, endpoint,
     types::{ApprovalRequest, ApprovalState, CallRequest, HEADER_PRICE},
 };
-use farthing_protocol::Usdc;
+use farthing_values::Usdc;
 use parking_lot::Mutex;
 
 use crate::{

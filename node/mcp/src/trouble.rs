@@ -1,7 +1,7 @@
 //! Problems as an agent gets them: what failed, what to do next, and what became of the money.
 
 use farthing_control::{ControlError, types::Problem};
-use farthing_protocol::Usdc;
+use farthing_values::Usdc;
 use serde::Serialize;
 
 use crate::text::{MAY_QUOTE, line};

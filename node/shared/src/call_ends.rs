@@ -13,7 +13,7 @@ use std::{
 };
 
 use farthing_bounds::LineLimiter;
-use farthing_protocol::{Address, CallId, ServiceId, Usdc, call::Method};
+use farthing_values::{Address, CallId, Method, ServiceId, Usdc};
 use minicbor::{Decode, Encode};
 use prometheus_client::{
     collector::Collector,

@@ -3,7 +3,7 @@
 use std::{fmt, time::Duration};
 
 use farthing_chain::{ChainHandle, ChainKind, ChainStatus, Head, view_age_max};
-use farthing_protocol::Address;
+use farthing_values::Address;
 
 use crate::gas::{Gas, GasMeans};
 

@@ -3,7 +3,7 @@
 use std::{cmp::Reverse, collections::HashSet};
 
 use farthing_chain::{BaseFee, CLAIM_ROWS_MAX, gas_limit};
-use farthing_protocol::{ChannelId, Usdc};
+use farthing_values::{ChannelId, Usdc};
 
 /// Gas of a claim transaction: the base and each further channel (measured, `docs/contracts.md`).
 const CLAIM_GAS_BASE: u64 = 65_000;

@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
 };
 
-use farthing_protocol::{Address, CallId, ServiceId, call::Method};
+use farthing_values::{Address, CallId, Method, ServiceId};
 use minicbor::{Decode, Encode};
 use parking_lot::Mutex;
 

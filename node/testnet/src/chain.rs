@@ -1,7 +1,7 @@
 //! A local chain with the channel contract and test USDC on it.
 
 use farthing_chain::deploy::{Deployer, dev_account};
-use farthing_protocol::{Address, Usdc};
+use farthing_values::{Address, Usdc};
 
 use super::{anvil::Anvil, rpc};
 

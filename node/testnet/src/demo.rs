@@ -13,7 +13,7 @@ use farthing_control::{
     types::{Api, ServiceFile},
 };
 use farthing_os::{files, shell::word};
-use farthing_protocol::{Address, Usdc};
+use farthing_values::{Address, Usdc};
 use tokio::{
     net::UnixStream,
     signal::unix::{SignalKind, signal},

@@ -20,7 +20,7 @@ use farthing_control::{
     ControlClient, endpoint,
     types::{Api, ApiState, PingRequest, Pong, ServiceFile, Status},
 };
-use farthing_protocol::{Address, Usdc};
+use farthing_values::{Address, Usdc};
 use tokio::signal::unix::{SignalKind, signal};
 use url::Url;
 

@@ -12,7 +12,7 @@ use std::{
 use anyhow::{Context, bail, ensure};
 use farthing_control::{ControlClient, endpoint, types::Status};
 use farthing_os::file_names;
-use farthing_protocol::Usdc;
+use farthing_values::Usdc;
 use parking_lot::Mutex;
 use tokio::{
     io::{AsyncBufReadExt, BufReader},

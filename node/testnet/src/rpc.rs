@@ -1,7 +1,7 @@
 //! A few plain questions to a local chain, asked apart from the node's own view of it.
 
 use anyhow::Context;
-use farthing_protocol::{Address, Usdc};
+use farthing_values::{Address, Usdc};
 use serde_json::{Value, json};
 
 pub async fn call(url: &str, method: &str, params: Value) -> anyhow::Result<Value> {

@@ -10,7 +10,7 @@ use ctr::{
     cipher::{KeyIvInit, StreamCipher},
 };
 use farthing_os::secret::SecretText;
-use farthing_protocol::{SecretKey, keccak256};
+use farthing_values::{SecretKey, keccak256};
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;

@@ -21,7 +21,7 @@ use farthing_os::{
     lock::{DataFolder, DataFolderError},
     secret::SecretText,
 };
-use farthing_protocol::{Address, Domain, PublicKey, SecretKey};
+use farthing_values::{Address, Domain, PublicKey, SecretKey};
 use zeroize::Zeroizing;
 
 pub use self::{

@@ -3,7 +3,7 @@
 use alloy::signers::local::{MnemonicBuilder, coins_bip39::English};
 use coins_bip39::{Mnemonic, Wordlist};
 use farthing_os::secret::SecretText;
-use farthing_protocol::SecretKey;
+use farthing_values::SecretKey;
 use zeroize::Zeroizing;
 
 /// 256 bits of entropy make 24 words.

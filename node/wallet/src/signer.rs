@@ -8,7 +8,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use farthing_protocol::{
+use farthing_values::{
     Address, CloseConsent, CloseRequest, DepositAuthorization, Domain, Receipt, SecretKey, Signature, Signed,
     SignedClose, SignedDeposit, SignedTransfer, TokenDomain, TransferAuthorization, Usdc, Voucher,
     signed::{Document, DocumentError},
@@ -156,7 +156,7 @@ impl Signer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use farthing_protocol::{CallId, ChannelConfig, ChannelId};
+    use farthing_values::{CallId, ChannelConfig, ChannelId};
 
     fn signer() -> Signer {
         let key = SecretKey::from_bytes(&[7; 32]).unwrap();

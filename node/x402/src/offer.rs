@@ -4,7 +4,7 @@
 //! to it and to nobody else.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use farthing_protocol::{Address, SignedTransfer, TokenDomain, Usdc};
+use farthing_values::{Address, SignedTransfer, TokenDomain, Usdc};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

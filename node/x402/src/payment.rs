@@ -1,7 +1,7 @@
 //! A payment as it comes in a header, and whether it is the one that was asked for.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use farthing_protocol::{Address, Hash, Signature, SignedTransfer, TransferAuthorization, Usdc};
+use farthing_values::{Address, Hash, Signature, SignedTransfer, TransferAuthorization, Usdc};
 use serde::Deserialize;
 
 use super::{EXACT, Version, terms::Terms};

@@ -1,7 +1,7 @@
 //! The word on a payment that goes with an answer.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use farthing_protocol::{Address, Hash};
+use farthing_values::{Address, Hash};
 use serde::Deserialize;
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! The terms of one call, and how they are told to a payer in both versions.
 
-use farthing_protocol::{Address, TokenDomain, Usdc};
+use farthing_values::{Address, TokenDomain, Usdc};
 use serde_json::{Value, json};
 
 use super::{EXACT, chains, header};

@@ -1,6 +1,6 @@
 //! What tests of several modules share.
 
-use farthing_protocol::{Address, TokenDomain, Usdc};
+use farthing_values::{Address, TokenDomain, Usdc};
 
 use super::Terms;
 

@@ -19,7 +19,7 @@ use alloy::{
 };
 use anyhow::{Context as _, Result, anyhow, ensure};
 use farthing_anvil::Anvil;
-pub use farthing_contracts::{PayChannels, ReceiveWithAuthorization, TestUsdc};
+pub use farthing_contracts::{PayChannels, ReceiveWithAuthorization, TestUsdc, TransferWithAuthorization};
 use serde::{Serialize, de::DeserializeOwned};
 
 pub mod rules;

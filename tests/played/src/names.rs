@@ -1,11 +1,11 @@
 //! The names that nodes have for wallets and channels, in the form that the chain has for them.
 
 use alloy::primitives::{Address, B256};
-use farthing_protocol::ChannelId;
+use farthing_values::ChannelId;
 
 /// The account of a wallet or a contract.
 #[must_use]
-pub fn account(address: farthing_protocol::Address) -> Address {
+pub fn account(address: farthing_values::Address) -> Address {
     Address::from(*address.as_bytes())
 }
 

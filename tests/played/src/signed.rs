@@ -5,7 +5,7 @@ use alloy::{
     eips::eip2718::Decodable2718 as _,
     primitives::{Address, B256, Bytes},
 };
-use farthing_protocol::Signature;
+use farthing_values::Signature;
 
 /// An EIP-1559 transaction whose sender is known.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use farthing_control::{endpoint, types::ChannelState};
-use farthing_protocol::Address;
 use farthing_testnet::rpc;
+use farthing_values::Address;
 use serde_json::{Value, json};
 
 use super::World;

@@ -7,13 +7,13 @@ use farthing_control::{
     endpoint,
     types::{OperationFile, ServiceFile, SourceFile, SourceKind},
 };
-use farthing_protocol::call::Method;
 use farthing_testnet::NodeProcess;
 use farthing_tests::{
     upstream::serve,
     wait::eventually,
     world::{PRICE, World},
 };
+use farthing_values::Method;
 use serde_json::{Value, json};
 
 use crate::{

@@ -9,12 +9,12 @@ use farthing_control::types::{
     BackupRequest, ChannelRole, Charge, LimitsRequest, NewSavedRequest, NewSecret, NewX402Server,
     RequestFields, SecretLimits, ServiceFile, SourceFile, SourceKind, Text,
 };
-use farthing_protocol::Usdc;
 use farthing_testnet::{
     NodeProcess,
     demo::{Demo, Setup, recent_earthquakes},
 };
 use farthing_tests::{asks::asks, wait::eventually};
+use farthing_values::Usdc;
 use serde_json::{Value, json};
 
 use crate::{

@@ -5,12 +5,12 @@ use farthing_control::{
     endpoint,
     types::{Charge, OperationFile, ServiceFile},
 };
-use farthing_protocol::call::Method;
 use farthing_tests::{
     upstream::Gate,
     wait::eventually,
     world::{PRICE, World, service_file},
 };
+use farthing_values::Method;
 use serde_json::{Value, json};
 
 use crate::{

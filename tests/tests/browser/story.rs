@@ -5,9 +5,9 @@ use std::process::Stdio;
 use anyhow::{Context, Result, bail, ensure};
 use fantoccini::Locator;
 use farthing_control::endpoint;
-use farthing_protocol::Usdc;
 use farthing_testnet::demo::{Demo, Setup};
 use farthing_tests::{tell::tell, wait::eventually};
+use farthing_values::Usdc;
 use serde_json::json;
 use tokio::process::Command;
 

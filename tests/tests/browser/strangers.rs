@@ -7,8 +7,8 @@ use farthing_control::{
     endpoint,
     types::{OperationFile, ServiceFile, SourceFile, SourceKind},
 };
-use farthing_protocol::call::Method;
 use farthing_tests::{wait::eventually, world::PRICE};
+use farthing_values::Method;
 use serde_json::json;
 use tokio::net::TcpListener;
 

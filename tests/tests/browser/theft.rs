@@ -13,12 +13,12 @@ use farthing_control::{
     endpoint,
     types::{NewSecret, SecretLimits},
 };
-use farthing_protocol::Address;
 use farthing_tests::{
     console_pages::{changeable, fixed_pages},
     wait::eventually,
     world::World,
 };
+use farthing_values::Address;
 use parking_lot::Mutex;
 use reqwest::{Certificate, Client, Method, header, redirect::Policy};
 use serde_json::Value;

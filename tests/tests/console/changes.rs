@@ -6,7 +6,6 @@ use farthing_control::{
     endpoint,
     types::{Api, ApiState, Charge, PriceRequest, RescanRequest, ServiceFile, SourceFile, SourceKind},
 };
-use farthing_protocol::Usdc;
 use farthing_tests::{
     command::farthing,
     recorder::Recorder,
@@ -14,6 +13,7 @@ use farthing_tests::{
     wait::eventually,
     world::{PRICE, service_file},
 };
+use farthing_values::Usdc;
 use futures::{FutureExt, future::try_join_all};
 use serde_json::{Value, json};
 use tokio::sync::watch;

@@ -5,8 +5,8 @@ use farthing_control::{
     endpoint,
     types::{SeriesRange, Text},
 };
-use farthing_protocol::{Address, Usdc};
 use farthing_tests::world::{PRICE, World};
+use farthing_values::{Address, Usdc};
 
 use crate::{
     pages::HTML_BYTES_MAX,

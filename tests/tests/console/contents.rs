@@ -3,12 +3,12 @@
 use anyhow::{Context, Result, ensure};
 use axum::{Router, http::header, routing::get};
 use farthing_control::types::{OperationFile, ServiceFile};
-use farthing_protocol::call::Method;
 use farthing_tests::{
     pictures::picture,
     upstream::serve,
     world::{PRICE, World},
 };
+use farthing_values::Method;
 
 use crate::{sandbox::Sandbox, support::Page};
 

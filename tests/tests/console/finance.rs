@@ -2,12 +2,12 @@
 
 use anyhow::{Context, Result, ensure};
 use farthing_control::endpoint;
-use farthing_protocol::{Address, Usdc};
 use farthing_tests::{
     agreement::until_closed,
     wait::eventually,
     world::{FUNDS, PRICE, World},
 };
+use farthing_values::{Address, Usdc};
 
 use crate::{
     qr,

@@ -7,13 +7,13 @@ use farthing_control::{
     endpoint,
     types::{CallOutcome, CallSide, LoggedCall, NewSecret, SecretLimits},
 };
-use farthing_protocol::Usdc;
 use farthing_testnet::NodeProcess;
 use farthing_tests::{
     calls::{cost, expect_served, with},
     wait::eventually,
     world::World,
 };
+use farthing_values::Usdc;
 use serde_json::json;
 
 use crate::{

@@ -5,8 +5,8 @@ use farthing_control::{
     endpoint,
     types::{Api, OperationFile, SamplesFile, ServiceFile, SourceFile, SourceKind},
 };
-use farthing_protocol::call::Method;
 use farthing_tests::{command::farthing, console_pages::fixed_pages, world::PRICE};
+use farthing_values::Method;
 
 use crate::support::{Browser, Node, Page};
 

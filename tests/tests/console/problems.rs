@@ -2,11 +2,11 @@
 
 use anyhow::{Context, Result, ensure};
 use farthing_control::endpoint;
-use farthing_protocol::Usdc;
 use farthing_tests::{
     wait::eventually,
     world::{FUNDS, Setup, World},
 };
+use farthing_values::Usdc;
 use serde_json::{Value, json};
 
 use crate::{

@@ -6,12 +6,12 @@ use farthing_control::{
     endpoint,
     types::{OperationFile, ServiceFile, SourceFile, SourceKind},
 };
-use farthing_protocol::{Usdc, call::Method};
 use farthing_tests::{
     upstream::serve,
     wait::eventually,
     world::{FUNDS, PRICE, Setup, World},
 };
+use farthing_values::{Method, Usdc};
 use serde_json::json;
 
 use crate::support::{Browser, Node, PASSWORD, Page, set_up};

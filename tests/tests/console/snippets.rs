@@ -3,12 +3,12 @@
 use std::{path::Path, process::Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
-use farthing_protocol::Usdc;
 use farthing_tests::{
     pictures::{picture, sell_image_size},
     tell::tell,
     world::{FUNDS, PRICE, World},
 };
+use farthing_values::Usdc;
 use tokio::process::Command;
 
 use crate::{sandbox::Sandbox, support::Page};

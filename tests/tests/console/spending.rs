@@ -2,11 +2,11 @@
 
 use anyhow::{Context, Result, ensure};
 use farthing_control::{endpoint, types::PriceRequest};
-use farthing_protocol::Usdc;
 use farthing_tests::{
     wait::eventually,
     world::{FUNDS, PRICE, World},
 };
+use farthing_values::Usdc;
 
 use crate::support::{Node, set_up};
 

@@ -5,13 +5,13 @@ use farthing_control::{
     endpoint,
     types::{CallOutcome, OperationFile, ServiceFile},
 };
-use farthing_protocol::call::Method;
 use farthing_tests::{
     clock::Clock,
     upstream::Gate,
     wait::eventually,
     world::{FUNDS, PRICE, World},
 };
+use farthing_values::Method;
 
 use crate::{
     sandbox::{Sandbox, is_under_way},

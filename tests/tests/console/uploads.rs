@@ -1,11 +1,11 @@
 //! Files in the sandbox: what goes in by its form comes out of the service, is paid once, or costs nothing and says why.
 
 use anyhow::{Context, Result, ensure};
-use farthing_protocol::{Usdc, limits::REQUEST_BODY_BYTES_MAX};
 use farthing_tests::{
     pictures::{picture, sell_image_size},
     world::{FUNDS, PRICE, World},
 };
+use farthing_values::{Usdc, limits::REQUEST_BODY_BYTES_MAX};
 
 use crate::{
     sandbox::{Sandbox, own_fields},

@@ -5,7 +5,7 @@ use farthing_control::{
     endpoint,
     types::{NewX402Server, X402Server},
 };
-use farthing_protocol::Usdc;
+use farthing_values::Usdc;
 use farthing_tests::{asks::asks, world::World};
 use serde_json::json;
 

@@ -1,11 +1,11 @@
 //! The places of a call at which a node may die, one after the other, each followed by a restart.
 
 use anyhow::{Context, Result, ensure};
-use farthing_protocol::Usdc;
 use farthing_tests::{
     wait::eventually,
     world::{PRICE, World},
 };
+use farthing_values::Usdc;
 use reqwest::StatusCode;
 use serde_json::json;
 

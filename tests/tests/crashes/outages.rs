@@ -3,13 +3,13 @@
 
 use anyhow::{Context, Result, ensure};
 use farthing_control::endpoint;
-use farthing_protocol::Usdc;
 use farthing_testnet::rpc;
 use farthing_tests::{
     chain_proxy::{Mood, Proxy},
     wait::eventually,
     world::{FUNDS, PRICE, Setup, World},
 };
+use farthing_values::Usdc;
 use serde_json::json;
 
 use crate::support::{Lasting, agreed_spent, tail, until_answered};

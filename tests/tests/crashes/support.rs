@@ -2,7 +2,6 @@
 
 use anyhow::{Context, Result, ensure};
 use farthing_control::endpoint;
-use farthing_protocol::Usdc;
 use farthing_testnet::NodeProcess;
 pub use farthing_tests::world::tail;
 use farthing_tests::{
@@ -10,6 +9,7 @@ use farthing_tests::{
     wait::eventually,
     world::{Answer, Setup, World},
 };
+use farthing_values::Usdc;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use tokio::{net::TcpSocket, task::JoinHandle};

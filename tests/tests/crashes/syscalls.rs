@@ -27,7 +27,6 @@ use axum::{
     routing::any,
 };
 use farthing_control::endpoint;
-use farthing_protocol::Usdc;
 use farthing_testnet::NodeProcess;
 use farthing_tests::{
     agreement,
@@ -36,6 +35,7 @@ use farthing_tests::{
     wait::eventually,
     world::{Answer, PRICE, Setup, World},
 };
+use farthing_values::Usdc;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use tokio::{task::JoinHandle, time::timeout};

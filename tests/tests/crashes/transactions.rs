@@ -7,7 +7,6 @@ use farthing_control::{
     endpoint,
     types::{Channel, ChannelState, HistoryKind, HistoryState},
 };
-use farthing_protocol::Usdc;
 use farthing_testnet::{NodeProcess, rpc};
 use farthing_tests::{
     calls::{expect_free, setting},
@@ -15,6 +14,7 @@ use farthing_tests::{
     wait::eventually,
     world::{FUNDS, PRICE, Setup, World},
 };
+use farthing_values::Usdc;
 use reqwest::StatusCode;
 use serde_json::json;
 use tokio::task::JoinHandle;

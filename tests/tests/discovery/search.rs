@@ -2,13 +2,13 @@
 
 use anyhow::{Context, Result, ensure};
 use farthing_control::types::{CatalogQuery, CatalogSort, CatalogState};
-use farthing_protocol::Usdc;
 use farthing_testnet::NodeProcess;
 use farthing_tests::{
     command::farthing,
     nodes::{Nodes, all_find, offer, only, publish, search, set_price, words},
     wait::eventually,
 };
+use farthing_values::Usdc;
 
 use crate::gossip::with_and_without_gossip;
 

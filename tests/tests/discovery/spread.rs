@@ -4,13 +4,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use farthing_control::endpoint;
-use farthing_protocol::Usdc;
 use farthing_testnet::NodeProcess;
 use farthing_tests::{
     nodes::{Nodes, all_find, counted, offer, only, publish, search, set_price, show, words},
     tell::tell,
     wait::eventually,
 };
+use farthing_values::Usdc;
 
 use crate::gossip::with_and_without_gossip;
 

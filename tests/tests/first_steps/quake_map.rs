@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
-use farthing_protocol::Usdc;
 use farthing_testnet::demo::{Demo, Setup};
+use farthing_values::Usdc;
 use reqwest::{Client, StatusCode};
 use tempfile::TempDir;
 use tokio::{

@@ -8,8 +8,8 @@ mod reader;
 use anyhow::{Context, Result, bail, ensure};
 use axum::{Router, http::header::CONTENT_TYPE, response::IntoResponse, routing::get};
 use farthing_control::endpoint;
-use farthing_protocol::Usdc;
 use farthing_tests::{upstream::serve, wait::eventually};
+use farthing_values::Usdc;
 use serde_json::json;
 
 use document::{Commands, Manner, Step};

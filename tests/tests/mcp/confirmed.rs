@@ -8,9 +8,9 @@ use farthing_control::{
     endpoint,
     types::{Approval, ApprovalState, NewSecret, Secret, SecretLimits},
 };
-use farthing_protocol::Usdc;
 use farthing_testnet::{demo::Demo, program};
 use farthing_tests::{agreement, command::fed, wait::eventually};
+use farthing_values::Usdc;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::Command;

@@ -12,12 +12,12 @@ use farthing_control::{
     endpoint,
     types::{CatalogQuery, NewSecret, SecretLimits},
 };
-use farthing_protocol::Usdc;
 use farthing_testnet::{
     demo::{Demo, Setup},
     program,
 };
 use farthing_tests::{agreement, command::fed, wait::eventually};
+use farthing_values::Usdc;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::Command;

@@ -2,7 +2,6 @@
 
 use anyhow::{Context, Result, ensure};
 use farthing_control::endpoint;
-use farthing_protocol::{Address, Usdc};
 use farthing_testnet::{LocalChain, NodeProcess, rpc};
 use farthing_tests::{
     calls::{cost, expect_served},
@@ -10,6 +9,7 @@ use farthing_tests::{
     wait::eventually,
     world::World,
 };
+use farthing_values::{Address, Usdc};
 use serde_json::{Value, json};
 
 async fn audit(node: &NodeProcess) -> Result<(Ran, Value)> {

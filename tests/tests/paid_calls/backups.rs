@@ -7,7 +7,6 @@ use farthing_control::{
     endpoint,
     types::{ChannelState, PriceRequest},
 };
-use farthing_protocol::Usdc;
 use farthing_testnet::{NodeOptions, NodeProcess};
 use farthing_tests::{
     calls::{back_up, cost, expect_served, fixed_owner, on_a_fixed_port, restore, restore_owner, setting},
@@ -16,6 +15,7 @@ use farthing_tests::{
     wait::eventually,
     world::{FUNDS, Setup, World},
 };
+use farthing_values::Usdc;
 use tokio::{
     io::copy_bidirectional,
     net::{TcpListener, TcpStream},

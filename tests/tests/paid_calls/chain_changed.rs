@@ -7,7 +7,6 @@ use farthing_control::{
     endpoint,
     types::{Alert, AlertKind, AlertSeverity},
 };
-use farthing_protocol::Address;
 use farthing_testnet::{NodeProcess, anvil::Anvil, rpc};
 use farthing_tests::{
     calls::{cost, expect_served, fixed_owner, with},
@@ -15,6 +14,7 @@ use farthing_tests::{
     wait::eventually,
     world::World,
 };
+use farthing_values::Address;
 use serde_json::{Value, json};
 
 async fn told(node: &NodeProcess) -> Result<Option<Alert>> {

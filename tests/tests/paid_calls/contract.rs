@@ -6,13 +6,13 @@ use farthing_chain::{
     pay_channels_address,
 };
 use farthing_control::endpoint;
-use farthing_protocol::Address;
 use farthing_testnet::{NodeOptions, NodeProcess, anvil::Anvil, rpc};
 use farthing_tests::{
     calls::setting,
     command::{WHEN_SLOW, farthing},
     wait::eventually,
 };
+use farthing_values::Address;
 use serde_json::json;
 
 /// Base Sepolia's.

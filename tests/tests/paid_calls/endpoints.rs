@@ -7,7 +7,6 @@ use farthing_control::{
     endpoint,
     types::{AlertKind, Channel, ChannelRole, ChannelState as State, NodePart},
 };
-use farthing_protocol::Usdc;
 use farthing_testnet::rpc;
 use farthing_tests::{
     calls::{expect_free, expect_served, fixed_owner, posing_as_public, setting},
@@ -16,6 +15,7 @@ use farthing_tests::{
     wait::eventually,
     world::{FUNDS, PRICE, Setup, World},
 };
+use farthing_values::Usdc;
 use serde_json::json;
 
 /// The owner's side of its one channel.

@@ -8,7 +8,6 @@ use farthing_control::{
     endpoint,
     types::{AlertKind, Api, ChannelState, Charge},
 };
-use farthing_protocol::Usdc;
 use farthing_testnet::{NodeOptions, NodeProcess, anvil::Anvil};
 use farthing_tests::{
     agreement,
@@ -20,6 +19,7 @@ use farthing_tests::{
     wait::eventually,
     world::{Answer, FUNDS, PRICE, Setup, World, service_file},
 };
+use farthing_values::Usdc;
 
 #[tokio::test]
 async fn an_empty_wallet_is_told_what_to_send_where_and_the_same_call_works_then() -> Result<()> {

@@ -5,11 +5,11 @@ use farthing_control::{
     endpoint,
     types::{Charge, KindFile, OperationFile, ParameterFile, PlaceFile},
 };
-use farthing_protocol::{Usdc, call::Method};
 use farthing_tests::{
     calls::{cost, expect_free, expect_refused, expect_served, setting, with},
     world::{Answer, PRICE, Setup, World, service_file},
 };
+use farthing_values::{Method, Usdc};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

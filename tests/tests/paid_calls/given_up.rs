@@ -12,7 +12,6 @@ use farthing_control::{
     endpoint,
     types::{Api, EditRequest, NewSecret, SecretLimits, ServiceFile, SourceFile, SourceKind, Text},
 };
-use farthing_protocol::Usdc;
 use farthing_tests::{
     calls::{cost, expect_free, expect_refused, expect_served, setting},
     nodes::{self, show},
@@ -20,6 +19,7 @@ use farthing_tests::{
     wait::eventually,
     world::{Answer, PRICE, Setup, World},
 };
+use farthing_values::Usdc;
 use futures::future::try_join;
 use parking_lot::Mutex;
 use serde_json::{Value, json};

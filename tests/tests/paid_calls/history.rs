@@ -2,12 +2,12 @@
 
 use anyhow::{Context, Result, ensure};
 use farthing_control::endpoint;
-use farthing_protocol::Usdc;
 use farthing_tests::{
     calls::{cost, expect_served},
     command::farthing,
     world::World,
 };
+use farthing_values::Usdc;
 use serde_json::Value;
 
 #[tokio::test]

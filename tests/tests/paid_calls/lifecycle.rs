@@ -7,7 +7,6 @@ use farthing_control::{
     endpoint,
     types::{Api, ApiState, CatalogService, CatalogState, Channel, ChannelState, OperationFile, ServiceFile},
 };
-use farthing_protocol::{Usdc, call::Method};
 use farthing_testnet::{NodeProcess, rpc};
 use farthing_tests::{
     agreement::until_closed,
@@ -17,6 +16,7 @@ use farthing_tests::{
     wait::eventually,
     world::{FUNDS, PRICE, Setup, World},
 };
+use farthing_values::{Method, Usdc};
 use serde_json::json;
 
 #[tokio::test]

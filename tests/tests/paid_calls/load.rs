@@ -2,11 +2,11 @@
 
 use anyhow::{Result, ensure};
 use farthing_control::endpoint;
-use farthing_protocol::Usdc;
 use farthing_tests::{
     calls::{cost, expect_served, setting},
     world::{Answer, Setup, World},
 };
+use farthing_values::Usdc;
 use futures::{StreamExt, TryStreamExt, stream};
 
 /// `count` calls of `path`, `at_once` of them in flight.

@@ -15,7 +15,6 @@ use farthing_control::{
     endpoint,
     types::{Charge, OperationFile, ServiceFile},
 };
-use farthing_protocol::call::Method;
 use farthing_testnet::{NodeProcess, demo::metrics};
 use farthing_tests::{
     calls::{cost, expect_free, expect_served, setting, with},
@@ -23,6 +22,7 @@ use farthing_tests::{
     wait::eventually,
     world::{Answer, FUNDS, Setup, World, service_file},
 };
+use farthing_values::Method;
 use futures::{StreamExt, TryStreamExt, future::join_all, stream};
 use reqwest::Client;
 use serde_json::{Value, json};

@@ -6,13 +6,13 @@ use farthing_control::types::{
     Api, CatalogService, Charge, EditRequest, OperationName, PriceRequest, RescanRequest, ServiceFile,
     SourceFile, SourceKind, Text,
 };
-use farthing_protocol::{Usdc, call::Method};
 use farthing_tests::{
     calls::{expect_free, expect_served, fixed_owner, setting, with},
     command::farthing,
     wait::eventually,
     world::{PRICE, Setup, World},
 };
+use farthing_values::{Method, Usdc};
 use serde_json::json;
 
 const MICROS: fn(u64) -> Usdc = Usdc::from_micros;

@@ -5,7 +5,6 @@ use farthing_control::{
     endpoint,
     types::{Api, ApiState, PriceRequest},
 };
-use farthing_protocol::Usdc;
 use farthing_tests::{
     calls::{expect_served, fixed_owner},
     command::farthing,
@@ -13,6 +12,7 @@ use farthing_tests::{
     wait::eventually,
     world::World,
 };
+use farthing_values::Usdc;
 
 const LEDGER: &str = "ledger.redb";
 const CATALOG: &str = "networks";

@@ -9,7 +9,6 @@ use farthing_control::{
     endpoint,
     types::{Alert, AlertKind, AlertSeverity, BackupRequest, ReplacedNode},
 };
-use farthing_protocol::Address;
 use farthing_testnet::{NodeOptions, NodeProcess};
 use farthing_tests::{
     calls::{cost, expect_served, fixed_owner},
@@ -18,6 +17,7 @@ use farthing_tests::{
     wait::eventually,
     world::{FUNDS, Setup, World},
 };
+use farthing_values::Address;
 use serde_json::json;
 use tokio::sync::Notify;
 

@@ -2,13 +2,13 @@
 
 use anyhow::{Context, Result, ensure};
 use farthing_os::clock;
-use farthing_protocol::Usdc;
 use farthing_tests::{
     calls::{cost, expect_free, expect_refused, expect_served, fixed_owner, setting, with},
     command::farthing,
     wait::eventually,
     world::{Answer, Setup, World},
 };
+use farthing_values::Usdc;
 use reqwest::StatusCode;
 use serde_json::Value;
 

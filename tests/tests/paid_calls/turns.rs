@@ -10,13 +10,13 @@ use farthing_control::{
     endpoint,
     types::{Charge, NewSecret, OperationFile, SecretLimits, ServiceFile, Text},
 };
-use farthing_protocol::{ServiceId, Usdc, call::Method};
 use farthing_tests::{
     calls::setting,
     nodes,
     wait::eventually,
     world::{Setup, World, service_file},
 };
+use farthing_values::{Method, ServiceId, Usdc};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 

@@ -5,12 +5,12 @@ use farthing_control::{
     encoded,
     types::{Api, OperationFile, ServiceFile, SourceFile, SourceKind},
 };
-use farthing_protocol::{call::Method, limits::REQUEST_BODY_BYTES_MAX};
 use farthing_tests::{
     calls::{cost, expect_free, expect_served},
     recorder::{Recorder, Scripted},
     world::{Answer, PRICE, World},
 };
+use farthing_values::{Method, limits::REQUEST_BODY_BYTES_MAX};
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 

@@ -7,7 +7,6 @@ use farthing_control::{
     endpoint,
     types::{Api, Charge, ServiceFile},
 };
-use farthing_protocol::{call::Method, limits};
 use farthing_tests::{
     calls::{cost, expect_free, expect_served, setting, with},
     nodes::counted,
@@ -15,6 +14,7 @@ use farthing_tests::{
     wait::eventually,
     world::{Answer, FUNDS, Setup, World, service_file},
 };
+use farthing_values::{Method, limits};
 use futures::future::{try_join, try_join_all};
 use serde_json::{Value, json};
 use tokio::net::TcpSocket;

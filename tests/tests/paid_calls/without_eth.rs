@@ -8,7 +8,6 @@ use farthing_chain::{
     deploy::{Deployer, dev_account},
 };
 use farthing_control::{endpoint, types::ChannelState};
-use farthing_protocol::{ChannelConfig, SecretKey, Usdc};
 use farthing_testnet::{anvil::Anvil, rpc};
 use farthing_tests::{
     calls::{cost, expect_free, expect_served, on_a_fixed_port, posing_as_public, setting},
@@ -16,6 +15,7 @@ use farthing_tests::{
     wait::eventually,
     world::{FUNDS, Setup, World},
 };
+use farthing_values::{ChannelConfig, SecretKey, Usdc};
 use serde_json::{Value, json};
 
 const DELAY_SECS: u64 = 3_600;

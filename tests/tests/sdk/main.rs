@@ -24,9 +24,9 @@ mod uploads;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
-use farthing_protocol::Usdc;
 use farthing_sdk::Language;
 use farthing_testnet::demo::Demo;
+use farthing_values::Usdc;
 use tokio::sync::Semaphore;
 
 use self::{

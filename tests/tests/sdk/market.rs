@@ -4,13 +4,13 @@ use std::{fs, path::Path};
 
 use anyhow::{Context, Result, ensure};
 use farthing_bridge::{description::ApiDescription, read};
-use farthing_protocol::Usdc;
 use farthing_sdk::Sdk;
 use farthing_testnet::{
     NodeProcess,
     demo::{Demo, Setup},
 };
 use farthing_tests::{command::farthing, wait::eventually};
+use farthing_values::Usdc;
 use tokio::task::JoinSet;
 
 use super::languages::Toolchain;

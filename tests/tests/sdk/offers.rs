@@ -4,10 +4,10 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context, Result, ensure};
 use farthing_control::endpoint;
-use farthing_protocol::Usdc;
 use farthing_sdk::{Language, Options, PlainCall, SnippetBody, generate, plain, snippet};
 use farthing_testnet::demo::Demo;
 use farthing_tests::command::farthing;
+use farthing_values::Usdc;
 use serde_json::{Value, json};
 
 use super::{

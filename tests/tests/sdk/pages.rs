@@ -1,8 +1,8 @@
 //! Every language walks through pages of a service that is sold: what it hears, and what it pays.
 
 use anyhow::{Context, Result, ensure};
-use farthing_protocol::Usdc;
 use farthing_sdk::{Language, Options, generate};
+use farthing_values::Usdc;
 
 use super::{
     languages::Toolchain,

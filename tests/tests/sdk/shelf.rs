@@ -6,9 +6,9 @@ use farthing_control::{
     endpoint,
     types::{Api, ServiceFile, SourceFile, SourceKind},
 };
-use farthing_protocol::Usdc;
 use farthing_testnet::demo::Demo;
 use farthing_tests::upstream::serve;
+use farthing_values::Usdc;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

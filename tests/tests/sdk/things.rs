@@ -12,8 +12,8 @@ use axum::{
     routing::{get, post},
 };
 use farthing_control::types::{Charge, ServiceFile, SourceFile, SourceKind};
-use farthing_protocol::Usdc;
 use farthing_tests::upstream::serve;
+use farthing_values::Usdc;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 

@@ -11,10 +11,10 @@ use farthing_control::{
     types::{ServiceFile, SourceFile, SourceKind},
 };
 use farthing_demo_services::image_size;
-use farthing_protocol::Usdc;
 use farthing_sdk::{Language, Options, generate};
 use farthing_testnet::demo::Demo;
 use farthing_tests::upstream::serve;
+use farthing_values::Usdc;
 use serde_json::{Value, json};
 
 use super::{

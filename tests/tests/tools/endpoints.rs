@@ -7,9 +7,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use farthing_control::types::Api;
-use farthing_protocol::Usdc;
 use farthing_testnet::{ServiceProcess, program};
 use farthing_tests::world::{FUNDS, World};
+use farthing_values::Usdc;
 use tokio::process::Command;
 
 use crate::kit::{Kit, folder, run, tell};

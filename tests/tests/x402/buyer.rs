@@ -5,9 +5,9 @@ use farthing_control::{
     endpoint,
     types::{CallRequest, HistoryEntry, HistoryKind, HistoryState, NewX402Server, ServiceIdText, Text},
 };
-use farthing_protocol::{Address, Usdc, call::Method};
 use farthing_testnet::{NodeOptions, NodeProcess, rpc};
 use farthing_tests::{wait::eventually, world::Answer};
+use farthing_values::{Address, Method, Usdc};
 use serde_json::json;
 use tempfile::TempDir;
 

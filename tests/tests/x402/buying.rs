@@ -5,13 +5,13 @@ use farthing_control::{
     endpoint,
     types::{HistoryState, NewX402Server, X402Question},
 };
-use farthing_protocol::Usdc;
 use farthing_testnet::{NodeOptions, NodeProcess, demo::metrics};
 use farthing_tests::{
     command::farthing,
     wait::eventually,
     world::{Answer, PRICE},
 };
+use farthing_values::Usdc;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 

@@ -12,9 +12,9 @@ mod shop;
 
 use anyhow::{Context, Result, ensure};
 use farthing_control::{endpoint, types::Check};
-use farthing_protocol::Usdc;
 use farthing_testnet::demo::metrics;
 use farthing_tests::{nodes::set_price, upstream::Gate, wait::eventually, world::PRICE};
+use farthing_values::Usdc;
 use futures::{StreamExt, stream::FuturesUnordered};
 use reqwest::{Method, StatusCode};
 use serde_json::json;

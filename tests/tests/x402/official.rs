@@ -9,9 +9,9 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use farthing_chain::deploy::dev_account;
 use farthing_control::types::HistoryState;
-use farthing_protocol::Usdc;
 use farthing_testnet::rpc;
 use farthing_tests::{tell::tell, world::PRICE};
+use farthing_values::Usdc;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, BufReader},

@@ -2,9 +2,9 @@
 
 use anyhow::{Result, ensure};
 use farthing_control::endpoint;
-use farthing_protocol::{Address, SecretKey, TransferAuthorization, Usdc};
 use farthing_testnet::{anvil::Anvil, rpc};
 use farthing_tests::{upstream::Gate, wait::eventually};
+use farthing_values::{Address, SecretKey, TransferAuthorization, Usdc};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 

@@ -12,9 +12,9 @@ use axum::{
 };
 use bytes::Bytes;
 use farthing_control::encoded;
-use farthing_protocol::{Address, Usdc};
 use farthing_testnet::rpc;
 use farthing_tests::{upstream::serve, world::PRICE};
+use farthing_values::{Address, Usdc};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 

@@ -8,7 +8,6 @@ use farthing_control::{
     encoded, endpoint,
     types::{Api, Charge, OperationFile, ServiceFile},
 };
-use farthing_protocol::{Address, SecretKey, SignedTransfer, TokenDomain, TransferAuthorization, Usdc, call};
 use farthing_serve::tls;
 use farthing_testnet::{NodeOptions, NodeProcess, anvil::Anvil, rpc};
 use farthing_tests::{
@@ -17,6 +16,7 @@ use farthing_tests::{
     wait::eventually,
     world::{Answer, PRICE, service_file},
 };
+use farthing_values::{Address, SecretKey, SignedTransfer, TokenDomain, TransferAuthorization, Usdc};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -103,7 +103,7 @@ impl Shop {
         let file = ServiceFile {
             name: "Another service".to_owned(),
             upstream: upstream.to_owned(),
-            operations: vec![OperationFile::named(call::Method::Get, path.to_owned())],
+            operations: vec![OperationFile::named(farthing_values::Method::Get, path.to_owned())],
             ..ServiceFile::priced(PRICE)
         };
         Ok(self.owner.control().tell(endpoint::AddApi, &file).await?)

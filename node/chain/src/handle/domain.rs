@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use farthing_protocol::TokenDomain;
+use farthing_values::TokenDomain;
 use parking_lot::Mutex;
 use tokio::{sync::Mutex as AsyncMutex, time::Instant};
 
@@ -90,7 +90,7 @@ impl KeptDomain {
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use farthing_protocol::Address;
+    use farthing_values::Address;
 
     use super::*;
 

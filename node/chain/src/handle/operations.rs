@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use alloy::primitives::B256;
-use farthing_protocol::{Address, ChannelConfig, ChannelId, CloseConsent, Signature, Usdc};
+use farthing_values::{Address, ChannelConfig, ChannelId, CloseConsent, Signature, Usdc};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{ChainHandle, ClaimReport, ContractBooks, Landed, REQUESTS_MAX, TxReport};

@@ -7,7 +7,7 @@ use alloy::{
     primitives::{B256, Bytes, U64, U256},
     sol_types::SolEvent as _,
 };
-use farthing_protocol::{SignedTransfer, TransferAuthorization};
+use farthing_values::{SignedTransfer, TransferAuthorization};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use farthing_os::clock;
-use farthing_protocol::{ChannelConfig, DepositAuthorization, SignedDeposit, Usdc, sponsor::SponsorAsked};
+use farthing_values::{ChannelConfig, DepositAuthorization, SignedDeposit, Usdc, sponsor::SponsorAsked};
 
 use super::{ChainHandle, TxReport, operations::require};
 use crate::{

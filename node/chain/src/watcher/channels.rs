@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use farthing_protocol::{Address, ChannelConfig, ChannelId, Domain, Usdc};
+use farthing_values::{Address, ChannelConfig, ChannelId, Domain, Usdc};
 use tokio::time::Instant;
 
 use super::finder::Found;

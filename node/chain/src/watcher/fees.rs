@@ -7,7 +7,7 @@ use alloy::{
     primitives::{B256, Bytes, keccak256},
     sol_types::SolCall as _,
 };
-use farthing_protocol::Address;
+use farthing_values::Address;
 use tokio::time::Instant;
 
 use crate::{

@@ -12,7 +12,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use alloy::{primitives::B256, sol_types::SolEvent as _};
-use farthing_protocol::{Address, ChannelConfig, ChannelId};
+use farthing_values::{Address, ChannelConfig, ChannelId};
 use tokio::{sync::mpsc, time::Instant};
 
 use crate::{

@@ -5,7 +5,7 @@ use alloy::{
     sol_types::SolCall as _,
 };
 use farthing_os::clock;
-use farthing_protocol::{
+use farthing_values::{
     Address, ChannelConfig, ChannelId, DepositAuthorization, Hash, SignedDeposit, SignedTransfer,
     TransferAuthorization, Usdc, keccak256,
 };

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use farthing_protocol::Usdc;
+use farthing_values::Usdc;
 
 use super::{Unsigned, Writer, plan::Body, sign};
 use crate::{

@@ -5,7 +5,7 @@ use alloy::{
     eips::eip2718::{Decodable2718 as _, Encodable2718 as _},
     primitives::{Address as EthAddress, Bytes, Signature as EthSignature, TxKind, U256},
 };
-use farthing_protocol::SecretKey;
+use farthing_values::SecretKey;
 
 use crate::{entry::SignedTransaction, fees::Fees};
 
@@ -82,7 +82,7 @@ mod tests {
             let mut signature = [0; 65];
             signature.copy_from_slice(&envelope.signature().as_bytes());
             let signer =
-                farthing_protocol::Signature::from_bytes(signature).recover(&envelope.signature_hash().0);
+                farthing_values::Signature::from_bytes(signature).recover(&envelope.signature_hash().0);
             assert_eq!(signer.unwrap().address(), key.address());
         }
         assert_eq!((old.nonce(), old.to(), old.input()), (new.nonce(), new.to(), new.input()));

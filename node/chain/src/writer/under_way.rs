@@ -1,6 +1,6 @@
 //! Deposits that the journal held at the start.
 
-use farthing_protocol::{ChannelConfig, ChannelId, Domain, Usdc};
+use farthing_values::{ChannelConfig, ChannelId, Domain, Usdc};
 
 use super::sign::{Unsigned, unsigned};
 use crate::{contracts::from_eth, entry::Entry};
@@ -33,7 +33,7 @@ impl DepositUnderWay {
 #[cfg(test)]
 mod tests {
     use alloy::primitives::Bytes;
-    use farthing_protocol::{Address, SecretKey};
+    use farthing_values::{Address, SecretKey};
 
     use super::*;
     use crate::{contracts::to_eth, fees::Fees, intent::Intent, writer::sign};

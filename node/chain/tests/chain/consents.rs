@@ -1,7 +1,7 @@
 //! Signed closes, brought to the chain by the payer.
 
 use farthing_chain::ChainError;
-use farthing_protocol::CloseConsent;
+use farthing_values::CloseConsent;
 
 use crate::world::{Deposits, World, until, usdc};
 

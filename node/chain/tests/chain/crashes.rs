@@ -9,7 +9,7 @@ use farthing_chain::{
     ChainError, ChainHandle, ChainSpec, ClaimRow, Journal, JournalError, MemoryJournal, Record,
     deploy::Deployer,
 };
-use farthing_protocol::{SecretKey, Usdc};
+use farthing_values::{SecretKey, Usdc};
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::json;

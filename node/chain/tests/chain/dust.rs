@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alloy::{primitives::U256, primitives::hex, sol, sol_types::SolCall as _};
 use farthing_chain::{ChainHandle, ChainSpec, L1Fee, MemoryJournal, pay_channels_address};
-use farthing_protocol::{Address, ChannelConfig, ChannelId, SecretKey};
+use farthing_values::{Address, ChannelConfig, ChannelId, SecretKey};
 use serde_json::{Value, json};
 
 use crate::world::{

@@ -8,7 +8,7 @@ use std::{
 
 use alloy::{primitives::hex, sol, sol_types::SolCall as _};
 use farthing_chain::{ChainHandle, ClaimRow, MemoryJournal, pay_channels_address};
-use farthing_protocol::{Address, ChannelConfig, Signature, Usdc};
+use farthing_values::{Address, ChannelConfig, Signature, Usdc};
 use serde_json::{Value, json};
 
 use crate::{

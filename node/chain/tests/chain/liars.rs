@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alloy::{primitives::hex, sol_types::eip712_domain};
 use farthing_chain::{ChainError, ChainHandle, ChainSpec, Journal as _, MemoryJournal};
-use farthing_protocol::ChannelId;
+use farthing_values::ChannelId;
 use serde_json::json;
 
 use crate::{

@@ -7,7 +7,7 @@ use farthing_chain::{
     BaseFee, ChainError, ChainStatus, ClaimRow, ContractCode, Journal, JournalError, MemoryJournal, Mined,
     Record, Role, TxReport, gas_limit, pay_channels_address,
 };
-use farthing_protocol::{Address, ChannelConfig, Usdc};
+use farthing_values::{Address, ChannelConfig, Usdc};
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::json;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use farthing_chain::{ChainHandle, ChainStatus, LogsView, MemoryJournal};
-use farthing_protocol::{ChannelConfig, ChannelId};
+use farthing_values::{ChannelConfig, ChannelId};
 use serde_json::json;
 
 use crate::{

@@ -6,7 +6,7 @@ use alloy::{
     sol_types::{SolCall as _, SolStruct as _, eip712_domain},
 };
 use farthing_chain::{ChainError, ChainHandle, PaymentState, TransferState};
-use farthing_protocol::{Address, SignedTransfer, TransferAuthorization};
+use farthing_values::{Address, SignedTransfer, TransferAuthorization};
 use serde_json::{Value, json};
 
 use crate::world::{World, deployer, new_key, until_true, usdc};

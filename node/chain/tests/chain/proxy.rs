@@ -266,8 +266,7 @@ async fn serve(
         let hides = mode == Mode::HideReceipts && contains(&request, b"eth_getTransactionReceipt");
         seen.receipts_hidden.fetch_add(u64::from(hides), SeqCst);
         let none = hides.then(|| br#"{"id":0,"result":null}"#.to_vec());
-        let selector =
-            alloy::primitives::hex::encode(&farthing_protocol::keccak256(&[CLAIM.as_bytes()])[..4]);
+        let selector = alloy::primitives::hex::encode(&farthing_values::keccak256(&[CLAIM.as_bytes()])[..4]);
         let is_claim = contains(&request, b"eth_call") && contains(&request, selector.as_bytes());
         let timed_out = (mode == Mode::TimeOutClaims && is_claim)
             .then(|| br#"{"id":0,"error":{"code":-32000,"message":"request timed out"}}"#.to_vec());

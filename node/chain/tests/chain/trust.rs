@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use farthing_chain::{ChainError, ChainSpec, ChainStatus, MemoryJournal, pay_channels_address};
-use farthing_protocol::ChannelConfig;
+use farthing_values::ChannelConfig;
 use serde_json::{Value, json};
 
 use crate::{

@@ -14,7 +14,7 @@ use farthing_chain::{
     deploy::{Deployer, dev_account},
     local,
 };
-use farthing_protocol::{Address, ChannelConfig, ChannelId, SecretKey, Usdc, Voucher};
+use farthing_values::{Address, ChannelConfig, ChannelId, SecretKey, Usdc, Voucher};
 use serde_json::json;
 use tokio::{sync::watch, task::JoinHandle};
 

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use farthing_protocol::{Address, Usdc};
+use farthing_values::{Address, Usdc};
 
 /// Names of `chain.preset`.
 pub const CHAIN_PRESETS: &[&str] = &[

@@ -3,7 +3,7 @@
 use std::io;
 
 use farthing_os::secret::SecretText;
-use farthing_protocol::keccak256;
+use farthing_values::keccak256;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;

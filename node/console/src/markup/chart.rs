@@ -10,7 +10,7 @@ mod scale;
 
 use std::fmt::Write as _;
 
-use farthing_protocol::Usdc;
+use farthing_values::Usdc;
 
 use self::drawing::drawn;
 pub(crate) use self::numbers::Numbers;

@@ -10,7 +10,7 @@ use farthing_control::{
     types::{Api, ApiState, SeriesRange, ServiceCalls},
 };
 use farthing_os::clock;
-use farthing_protocol::Usdc;
+use farthing_values::Usdc;
 use serde::Deserialize;
 
 use crate::{

@@ -15,7 +15,7 @@ use farthing_control::{
     },
 };
 use farthing_os::clock;
-use farthing_protocol::{ServiceId, Usdc};
+use farthing_values::{ServiceId, Usdc};
 use serde::Deserialize;
 
 use crate::{

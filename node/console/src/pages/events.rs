@@ -27,7 +27,7 @@ use farthing_control::{
     types::{Activity, CallsPage, CatalogPage, CatalogQuery, Figures, Reach, Status},
 };
 use farthing_os::clock;
-use farthing_protocol::keccak256;
+use farthing_values::keccak256;
 use futures::stream;
 use http::{HeaderMap, StatusCode};
 use serde::Deserialize;

@@ -9,7 +9,7 @@ use farthing_control::{
     endpoint,
     types::{Channel, ChannelRole, SeriesRange},
 };
-use farthing_protocol::{ChannelId, Usdc};
+use farthing_values::{ChannelId, Usdc};
 use serde::Deserialize;
 
 use crate::{

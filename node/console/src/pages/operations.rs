@@ -14,7 +14,7 @@
 use std::collections::HashMap;
 
 use farthing_control::types::Offer;
-use farthing_protocol::keccak256;
+use farthing_values::keccak256;
 use serde::Deserialize;
 
 use crate::{failure::Failure, page::encoded, show};

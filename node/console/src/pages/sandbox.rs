@@ -24,9 +24,9 @@ use farthing_control::{
     },
 };
 use farthing_os::clock;
-use farthing_protocol::{CallId, ServiceId};
 use farthing_sdk::UploadPart;
 use farthing_serve::attachment;
+use farthing_values::{CallId, ServiceId};
 use http::StatusCode;
 use serde::Deserialize;
 

@@ -10,7 +10,7 @@ use farthing_control::{
     types::{SavedName, SavedTitle},
 };
 use farthing_os::clock;
-use farthing_protocol::ServiceId;
+use farthing_values::ServiceId;
 use serde::Deserialize;
 
 use crate::{

@@ -12,8 +12,8 @@ use farthing_control::{
     Local, endpoint,
     types::sdk::{Sdk, SdkLanguage},
 };
-use farthing_protocol::ServiceId;
 use farthing_serve::attachment;
+use farthing_values::ServiceId;
 use http::header;
 use serde::Deserialize;
 

@@ -10,8 +10,8 @@ use farthing_control::{
     types::{CatalogService, SeriesRange, VersionNote},
 };
 use farthing_os::clock;
-use farthing_protocol::ServiceId;
 use farthing_serve::attachment;
+use farthing_values::ServiceId;
 use http::StatusCode;
 use serde::Deserialize;
 

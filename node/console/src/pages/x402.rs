@@ -13,7 +13,7 @@ use farthing_control::{
     types::{NewX402Server, SeriesRange, ServiceIdText, Text, X402Question, X402Server, X402Terms},
 };
 use farthing_os::clock;
-use farthing_protocol::{ServiceId, Usdc};
+use farthing_values::{ServiceId, Usdc};
 use serde::Deserialize;
 use serde_json::json;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use farthing_protocol::ServiceId;
+use farthing_values::ServiceId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

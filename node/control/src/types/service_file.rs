@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use clap::ValueEnum;
 use farthing_bridge::graphql::schema::ScalarForm;
-use farthing_protocol::{Usdc, call::Method};
+use farthing_values::{Method, Usdc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use farthing_bridge::{changes::Changes, description::Place, report::Report, samples::Sample};
-use farthing_protocol::listing::ServiceKind;
+use farthing_values::listing::ServiceKind;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use farthing_protocol::{CallId, ChannelId, Domain, Usdc};
+use farthing_values::{CallId, ChannelId, Domain, Usdc};
 use redb::{ReadTransaction, ReadableTable, ReadableTableMetadata};
 
 use super::{AdjustmentSums, Audit, figures::Recount};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use farthing_protocol::{ChannelId, Domain, Usdc, Voucher};
+use farthing_values::{ChannelId, Domain, Usdc, Voucher};
 use redb::{ReadTransaction, ReadableTable, ReadableTableMetadata};
 
 use super::{AdjustmentSums, Audit, call_name, figures::Recount};

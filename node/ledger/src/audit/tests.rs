@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use farthing_protocol::{
-    CallRequest, ChannelConfig, Domain, Outcome, Receipt, SecretKey, ServiceId, Voucher,
-    call::{ChargePolicy, Method, Payment},
+use farthing_values::{
+    CallRequest, ChannelConfig, ChargePolicy, Domain, Method, Outcome, Payment, Receipt, SecretKey,
+    ServiceId, Voucher,
 };
 use redb::{WriteTransaction, backends::InMemoryBackend};
 

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use farthing_protocol::CallId;
+use farthing_values::CallId;
 use redb::{ReadableTable, TableHandle, WriteTransaction};
 
 use super::{DAY_SECS, DAYS_KEPT, HOURS_OF_A_DAY, Key, by_day, count, first_key, move_old, number, split};

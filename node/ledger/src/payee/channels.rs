@@ -1,6 +1,6 @@
 //! Channels this node is paid on: what the chain says of them, and what their payers prove.
 
-use farthing_protocol::{ChannelId, Receipt, Verified, Voucher};
+use farthing_values::{ChannelId, Receipt, Verified, Voucher};
 use redb::{ReadTransaction, ReadableTable, WriteTransaction};
 
 use crate::{

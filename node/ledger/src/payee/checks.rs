@@ -1,7 +1,7 @@
 //! Rules that a call must keep before it is recorded as served.
 
 use bytes::Bytes;
-use farthing_protocol::limits::{CALL_HEAD_BYTES_MAX, PATH_BYTES_MAX};
+use farthing_values::limits::{CALL_HEAD_BYTES_MAX, PATH_BYTES_MAX};
 
 use crate::{
     error::{LedgerError, Result, within},

@@ -3,7 +3,7 @@
 //! Those with effects are counted apart: a call without any may be made anew under its id, so however many of these come,
 //! they push out no call that must not run twice. What was charged is kept as long as the ledger keeps anything.
 
-use farthing_protocol::call::Method;
+use farthing_values::Method;
 use redb::{ReadableTable as _, Table, TableDefinition, WriteTransaction};
 
 use super::{forget, shares::Share};
@@ -68,7 +68,7 @@ pub(super) fn keep_newest(
 
 #[cfg(test)]
 mod tests {
-    use farthing_protocol::{Address, CallId};
+    use farthing_values::{Address, CallId};
     use redb::{Database, backends::InMemoryBackend};
 
     use super::*;

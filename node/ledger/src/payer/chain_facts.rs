@@ -1,6 +1,6 @@
 //! Takes over what the chain says of a channel that this node pays on.
 
-use farthing_protocol::{CallId, ChannelId, Usdc};
+use farthing_values::{CallId, ChannelId, Usdc};
 use redb::{ReadableTable, WriteTransaction};
 
 use super::{

@@ -4,7 +4,7 @@
 //! Where it was not closed, came from a backup, or an owner shows a signature that it does not know, the channel is
 //! marked until its books were compared for the last time.
 
-use farthing_protocol::{ChannelId, Usdc, call::Payment};
+use farthing_values::{ChannelId, Payment, Usdc};
 use redb::WriteTransaction;
 
 use super::update_channel;

@@ -1,6 +1,6 @@
 //! Receipts: how the owner's word ends a promise, and what is counted for it.
 
-use farthing_protocol::{Address, CallId, ChannelId, Hash, Outcome, Receipt, Usdc, Verified};
+use farthing_values::{Address, CallId, ChannelId, Hash, Outcome, Receipt, Usdc, Verified};
 use redb::ReadableTable;
 
 use super::{

@@ -1,6 +1,6 @@
 //! Calls that a transfer of its own pays: to servers that are no nodes, keep no channel and give no receipts.
 
-use farthing_protocol::{CallId, Usdc};
+use farthing_values::{CallId, Usdc};
 
 use super::{StoredEnd, StoredPromise, close, purchase_in, receipts::count_for_day};
 use crate::{

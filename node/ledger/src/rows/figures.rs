@@ -2,7 +2,7 @@
 //!
 //! They are made of a call's stored row alone, so that counting it at its end and counting it again later come to the same.
 
-use farthing_protocol::{Address, Outcome, ServiceId, Usdc};
+use farthing_values::{Address, Outcome, ServiceId, Usdc};
 use minicbor::{Decode, Encode};
 
 use super::{

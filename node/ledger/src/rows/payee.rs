@@ -6,7 +6,7 @@ pub(crate) mod stored;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use farthing_protocol::{Address, CallId, ChannelId, Hash, Outcome, Receipt, ServiceId, Usdc, call::Method};
+use farthing_values::{Address, CallId, ChannelId, Hash, Method, Outcome, Receipt, ServiceId, Usdc};
 use redb::ReadableTable;
 
 pub use self::channel::{Ending, PayeeChannelFacts, PayeeChannelRow};

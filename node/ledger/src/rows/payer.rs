@@ -4,7 +4,7 @@ mod channel;
 mod records;
 mod stored;
 
-use farthing_protocol::{CallId, ChannelId};
+use farthing_values::{CallId, ChannelId};
 use redb::{ReadableTable, WriteTransaction};
 
 pub use self::records::{

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use farthing_protocol::ChannelId;
+use farthing_values::ChannelId;
 use redb::{ReadableTable, WriteTransaction};
 
 use super::{Settlement, SettlementState, decode, newest_first};

@@ -4,7 +4,7 @@ use farthing_ledger::{
     Adjustment, Cause, Ledger, LedgerError, PayeeChannelFacts, PayerChannelFacts, Position, Promise, Side,
     Window, day_of,
 };
-use farthing_protocol::{Outcome, Receipt, Usdc};
+use farthing_values::{Outcome, Receipt, Usdc};
 
 use crate::world::*;
 

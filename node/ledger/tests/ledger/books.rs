@@ -5,7 +5,7 @@ use farthing_ledger::{
     Call, Cause, Ending, LedgerError, PayeeChannelFacts, PayerChannelFacts, Promise, PurchaseEnd, Retention,
     Served, ServedRow, Settlement, SettlementRow, SettlementState, day_of,
 };
-use farthing_protocol::{ChannelId, Outcome, Usdc, call::Method, call::Payment};
+use farthing_values::{ChannelId, Method, Outcome, Payment, Usdc};
 
 use crate::world::*;
 

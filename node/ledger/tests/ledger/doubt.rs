@@ -3,7 +3,7 @@
 use farthing_ledger::{
     DayLimits, LedgerError, Promise, PurchaseEnd, Retention, ServedRow, Uncharged, day_of,
 };
-use farthing_protocol::{Outcome, RefusalCode, Usdc};
+use farthing_values::{Outcome, RefusalCode, Usdc};
 
 use crate::world::*;
 

@@ -3,7 +3,7 @@
 use farthing_ledger::{
     Acknowledgement, Call, CallFigures, Ledger, OpenMode, Retention, Side, Subject, Timing, Uncharged,
 };
-use farthing_protocol::{Address, Outcome, RefusalCode, ServiceId, Usdc};
+use farthing_values::{Address, Outcome, RefusalCode, ServiceId, Usdc};
 use redb::{Database, TableDefinition};
 
 use crate::world::*;

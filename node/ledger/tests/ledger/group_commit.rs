@@ -1,7 +1,7 @@
 //! One writer, many waiters: groups, order, and nobody answered before the sync.
 
 use farthing_ledger::{GROUP_OPERATIONS_MAX, Ledger, LedgerError, QUEUE_OPERATIONS_MAX, Recorded, Result};
-use farthing_protocol::Usdc;
+use farthing_values::Usdc;
 use tokio::task::JoinHandle;
 
 use crate::{disk::Disk, world::*};

@@ -4,7 +4,7 @@ use farthing_ledger::{
     AcceptedCall, Call, DayFigures, Ledger, OpenMode, Position, Promise, Retention, Served, Standing,
     Stretch, Transaction, Window, day_of,
 };
-use farthing_protocol::{Outcome, Usdc, call::Method};
+use farthing_values::{Method, Outcome, Usdc};
 use redb::{Database, TableDefinition};
 
 use crate::world::*;

@@ -5,7 +5,7 @@ use farthing_ledger::{
     Ledger, LedgerError, OpenMode, PayeeChannelFacts, PayerChannelFacts, Settlement, SettlementRow,
     SettlementState,
 };
-use farthing_protocol::Usdc;
+use farthing_values::Usdc;
 use redb::{Database, ReadableTable, TableDefinition};
 
 use crate::world::*;

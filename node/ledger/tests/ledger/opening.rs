@@ -1,7 +1,7 @@
 //! What opens, what is created, and what is refused.
 
 use farthing_ledger::{Ledger, LedgerError, Namespace, OpenError, OpenMode};
-use farthing_protocol::RefusalCode;
+use farthing_values::RefusalCode;
 use redb::{Database, TableDefinition};
 
 use crate::{

@@ -1,7 +1,7 @@
 //! Calls that a transaction of their payer's has paid, without a channel.
 
 use farthing_ledger::{Call, LedgerError, Retention, ServedRow};
-use farthing_protocol::{ChannelId, Usdc, call::Method};
+use farthing_values::{ChannelId, Method, Usdc};
 
 use crate::world::*;
 

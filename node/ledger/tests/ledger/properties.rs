@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use farthing_ledger::{Call, Ledger, PayeeChannelFacts, Retention};
-use farthing_protocol::{Outcome, Usdc};
+use farthing_values::{Outcome, Usdc};
 use proptest::prelude::*;
 
 use crate::world::*;

@@ -2,7 +2,7 @@
 //! chain's.
 
 use farthing_ledger::{Adjustment, Cause, Ledger, LedgerError, PayeeChannelFacts, Position, Side, Window};
-use farthing_protocol::{Outcome, Receipt, SecretKey, Usdc, Verified, Voucher};
+use farthing_values::{Outcome, Receipt, SecretKey, Usdc, Verified, Voucher};
 
 use crate::world::*;
 

@@ -4,7 +4,7 @@ use farthing_ledger::{
     Ledger, Namespace, OpenMode, PayeeChannelFacts, Settlement, SettlementRow, SettlementState, Standing,
     Transaction,
 };
-use farthing_protocol::Usdc;
+use farthing_values::Usdc;
 use redb::{Database, TableDefinition, WriteTransaction};
 
 use crate::world::*;

@@ -1,7 +1,7 @@
 //! Calls that a transfer of its own pays, to a server without a channel and without receipts.
 
 use farthing_ledger::{LedgerError, Promise, PurchaseEnd, Retention, TransferEnd, day_of};
-use farthing_protocol::{Address, Usdc, call::Payment};
+use farthing_values::{Address, Payment, Usdc};
 
 use crate::world::*;
 

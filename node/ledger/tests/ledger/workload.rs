@@ -5,7 +5,7 @@ use farthing_ledger::{
     Call, Ledger, Namespace, PayeeChannelFacts, PurchaseEnd, Result, ServedRow, Settlement, SettlementRow,
     SettlementState,
 };
-use farthing_protocol::{Outcome, Usdc, call::Method};
+use farthing_values::{Method, Outcome, Usdc};
 
 use crate::world::*;
 

@@ -7,10 +7,9 @@ use farthing_ledger::{
     AcceptedCall, Acknowledgement, Call, Ledger, PayeeChannelFacts, PayerChannelFacts, Promise, Served,
     Timing,
 };
-use farthing_protocol::{
-    Address, CallId, CallRequest, ChannelConfig, ChannelId, Domain, Outcome, Receipt, SecretKey, ServiceId,
-    Usdc, Voucher,
-    call::{ChargePolicy, Method, Payment},
+use farthing_values::{
+    Address, CallId, CallRequest, ChannelConfig, ChannelId, ChargePolicy, Domain, Method, Outcome, Payment,
+    Receipt, SecretKey, ServiceId, Usdc, Voucher,
 };
 use redb::backends::InMemoryBackend;
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use farthing_os::shell::word;
-use farthing_protocol::Address;
+use farthing_values::Address;
 
 use crate::anvil::Anvil;
 

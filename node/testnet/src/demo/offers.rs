@@ -1,7 +1,7 @@
 //! Services that the demo's owners sell, and questions that its consumer asks.
 
 use farthing_control::types::{Api, OperationFile, ServiceFile, SourceFile, SourceKind};
-use farthing_protocol::{Usdc, call::Method};
+use farthing_values::{Method, Usdc};
 use serde_json::{Value, json};
 
 pub(super) const EARTHQUAKES_PRICE: Usdc = Usdc::from_micros(2_000);

@@ -10,7 +10,7 @@ use farthing_control::{
     endpoint,
     types::{CatalogQuery, CatalogSamples, Channel},
 };
-use farthing_protocol::Usdc;
+use farthing_values::Usdc;
 use serde::Serialize;
 use serde_json::Value;
 

@@ -114,8 +114,8 @@ fn what_is_no_offer_is_told_as_such() {
 #[test]
 fn both_versions_are_paid_so_that_an_owner_of_this_network_reads_it() {
     let terms = terms(CHAIN_ID);
-    let key = farthing_protocol::SecretKey::from_bytes(&[1; 32]).unwrap();
-    let authorization = farthing_protocol::TransferAuthorization {
+    let key = farthing_values::SecretKey::from_bytes(&[1; 32]).unwrap();
+    let authorization = farthing_values::TransferAuthorization {
         from: key.address(),
         to: terms.pay_to,
         value: terms.price,

@@ -1,6 +1,6 @@
 //! Payments that are taken, and every kind that is not.
 
-use farthing_protocol::{SecretKey, TokenDomain};
+use farthing_values::{SecretKey, TokenDomain};
 use serde_json::{Value, json};
 
 use super::*;

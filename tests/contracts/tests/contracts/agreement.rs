@@ -15,7 +15,7 @@ use farthing_contract_tests::{
     PayChannels::{self, Channel},
     Voucher,
 };
-use farthing_protocol::{Address, ChannelId, Domain, Usdc, channel::PayeeState};
+use farthing_values::{Address, ChannelId, Domain, Usdc, channel::PayeeState};
 
 use crate::{
     claim::ORDER,
@@ -64,12 +64,12 @@ impl Offer {
 
     fn node_accepts(&self, world: &World, terms: &Channel) -> bool {
         let address = |a: alloy::primitives::Address| Address::from_bytes(a.into_array());
-        let voucher = farthing_protocol::Voucher {
+        let voucher = farthing_values::Voucher {
             channel: ChannelId::from_bytes(world.id(terms).0),
             cumulative: Usdc::from_micros(self.cumulative),
         };
         let domain = Domain::new(CHAIN_ID, address(world.chain.channels));
-        let signature = farthing_protocol::Signature::from_bytes(self.signature);
+        let signature = farthing_values::Signature::from_bytes(self.signature);
         let Ok(voucher) = voucher.verify(&domain, signature, address(terms.signer)) else { return false };
         // A call that takes all that is promised.
         let deposited = Usdc::from_micros(DEPOSIT);

@@ -11,7 +11,7 @@ use farthing_contract_tests::{
     PayChannels::{self, Channel, Claim},
     TestUsdc, Voucher, events,
 };
-use farthing_protocol::{ChannelId, Domain, SecretKey, Usdc};
+use farthing_values::{ChannelId, Domain, SecretKey, Usdc};
 
 use crate::world::{State, World, key, with_signature};
 
@@ -172,8 +172,8 @@ async fn a_signature_with_a_high_s_is_refused() -> Result<()> {
 async fn a_voucher_signed_by_the_node_is_accepted_by_the_contract() -> Result<()> {
     let (world, terms) = World::with_channel(1_000).await?;
     let node_key = SecretKey::from_bytes(&world.payer.to_bytes().0)?;
-    let contract = farthing_protocol::Address::from_bytes(world.chain.channels.into_array());
-    let voucher = farthing_protocol::channel::Voucher {
+    let contract = farthing_values::Address::from_bytes(world.chain.channels.into_array());
+    let voucher = farthing_values::channel::Voucher {
         channel: ChannelId::from_bytes(world.id(&terms).0),
         cumulative: Usdc::from_micros(500),
     };

@@ -11,7 +11,7 @@ use farthing_contract_tests::{
     PayChannels::{self, Channel, Claim, Consent},
     events,
 };
-use farthing_protocol::{Address, ChannelId, CloseConsent, CloseRequest, Domain, SecretKey, Signature, Usdc};
+use farthing_values::{Address, ChannelId, CloseConsent, CloseRequest, Domain, SecretKey, Signature, Usdc};
 
 use crate::{
     claim::ORDER,

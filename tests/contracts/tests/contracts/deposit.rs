@@ -7,7 +7,7 @@ use farthing_contract_tests::{
     PayChannels::{self, Channel},
     TestUsdc, events,
 };
-use farthing_protocol::{ChannelConfig, Domain};
+use farthing_values::{ChannelConfig, Domain};
 
 use crate::world::{DAY, HOUR, State, U40, World};
 
@@ -81,7 +81,7 @@ async fn contract_node_and_eip_712_agree_on_a_channels_id() -> Result<()> {
     let on_chain = world.view(Address::ZERO, &PayChannels::channelIdCall { channel: terms.clone() }).await?;
     assert_eq!(on_chain, world.id(&terms));
 
-    let address = |a: Address| farthing_protocol::Address::from_bytes(a.into_array());
+    let address = |a: Address| farthing_values::Address::from_bytes(a.into_array());
     let domain = Domain::new(CHAIN_ID, address(world.chain.channels));
     let config = ChannelConfig {
         payer: address(terms.payer),

@@ -7,19 +7,11 @@ use alloy::{
     sol_types::SolStruct,
 };
 use anyhow::Result;
-use farthing_contract_tests::{MINTER, TestAccount, TestUsdc};
+use farthing_contract_tests::{MINTER, TestAccount, TestUsdc, TransferWithAuthorization};
 
 use crate::world::{NEVER, World, digest};
 
 sol! {
-    struct TransferWithAuthorization {
-        address from;
-        address to;
-        uint256 value;
-        uint256 validAfter;
-        uint256 validBefore;
-        bytes32 nonce;
-    }
     struct CancelAuthorization { address authorizer; bytes32 nonce; }
     struct Permit { address owner; address spender; uint256 value; uint256 nonce; uint256 deadline; }
 }

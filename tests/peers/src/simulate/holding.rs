@@ -36,21 +36,9 @@ pub struct Holding {
 }
 
 impl Holding {
-    /// Opens a catalog of these shards in `folder` and lets it take its part in the network, on the runtime that this is called on.
-    /// Listings of others are noted in `arrivals` when they are stored.
+    /// Opens a catalog of these shards within `limits` in `folder` and lets it take its part in the network, on the runtime that
+    /// this is called on. Listings of others are noted in `arrivals` when they are stored.
     pub async fn open(
-        folder: PathBuf,
-        key: SecretKey,
-        handle: NetworkHandle,
-        inbound: Inbound,
-        arrivals: Arrivals,
-        shards: Shards,
-    ) -> Result<Self> {
-        Self::open_within(folder, key, handle, inbound, arrivals, shards, store::Limits::default()).await
-    }
-
-    /// The same within these limits.
-    pub async fn open_within(
         folder: PathBuf,
         key: SecretKey,
         handle: NetworkHandle,

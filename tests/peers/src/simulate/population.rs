@@ -3,6 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use anyhow::{Context, Result};
+use farthing_catalog::Limits;
 use farthing_network::{Network, NetworkConfig, NetworkHandle, NetworkLimits};
 use farthing_protocol::{
     Address, SecretKey, keccak256,
@@ -194,7 +195,8 @@ async fn start(
     let holding = match folder {
         Some(folder) => {
             let (key, arrivals) = (key.clone(), arrivals.clone());
-            let opening = Holding::open(folder, key, handle.clone(), inbound, arrivals, Shards::ALL);
+            let limits = Limits::default();
+            let opening = Holding::open(folder, key, handle.clone(), inbound, arrivals, Shards::ALL, limits);
             Some(machine.tasks()?.spawn(opening).await??)
         }
         None => {

@@ -44,7 +44,8 @@ async fn open(
     shards: Shards,
 ) -> Holding {
     let (path, key, handle) = (folder.path().to_owned(), key.clone(), handle.clone());
-    Holding::open(path, key, handle, inbound, Arrivals::default(), shards).await.unwrap()
+    let limits = Limits::default();
+    Holding::open(path, key, handle, inbound, Arrivals::default(), shards, limits).await.unwrap()
 }
 
 /// The first owner with this name whose shard is, or is not, among these.
@@ -148,8 +149,7 @@ async fn a_node_whose_places_are_all_taken_searches_at_index_nodes_as_well_and_s
     let (path, arrivals) = (folders[1].path().to_owned(), Arrivals::default());
     let limits = Limits { listings_max: 1, ..Limits::default() };
     let (key, handle) = (full_key.clone(), full.clone());
-    let holding =
-        Holding::open_within(path, key, handle, inbound, arrivals, Shards::ALL, limits).await.unwrap();
+    let holding = Holding::open(path, key, handle, inbound, arrivals, Shards::ALL, limits).await.unwrap();
     holding.publish(&listing(&full_key, "Its only place")).await.unwrap();
     eventually("what the index node has is found", async || {
         Ok(found(&holding, "tides").await == ["Tides of Cork"])

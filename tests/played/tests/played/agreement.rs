@@ -15,7 +15,7 @@ use farthing_contract_tests::{
     ReceiveWithAuthorization, TestUsdc, pay_channels_address,
     rules::Slot,
 };
-use farthing_protocol::{TokenDomain, TransferAuthorization, Usdc};
+use farthing_values::{TokenDomain, TransferAuthorization, Usdc};
 use serde_json::json;
 
 use crate::{

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use farthing_chain::{ChainError, ChainHandle, ChainStatus, TxReport};
 use farthing_played_chain::{Faults, Machine, PlayedChain};
-use farthing_protocol::{ChannelConfig, Usdc};
+use farthing_values::{ChannelConfig, Usdc};
 use tokio::time::Instant;
 
 use crate::{

@@ -10,7 +10,7 @@ use farthing_chain::{
 };
 use farthing_contract_tests::{CHAIN_ID, pay_channels_address, rules::Slot};
 use farthing_played_chain::{Books, Genesis, PlayedChain, Said};
-use farthing_protocol::{ChannelConfig, SecretKey, Usdc, Voucher};
+use farthing_values::{ChannelConfig, SecretKey, Usdc, Voucher};
 use tokio::{sync::watch, task::JoinHandle};
 
 use crate::people::{key, protocol_address, secret};

@@ -12,7 +12,7 @@ use farthing_contract_tests::{
     PayChannels::{Channel, Claim, Consent},
     Voucher, pay_channels_address,
 };
-use farthing_protocol::{ChannelId, CloseConsent, CloseRequest, Domain, SecretKey, Signature, Usdc};
+use farthing_values::{ChannelId, CloseConsent, CloseRequest, Domain, SecretKey, Signature, Usdc};
 
 /// The same key for the same name in every run.
 pub(crate) fn key(name: &str) -> PrivateKeySigner {
@@ -23,8 +23,8 @@ pub(crate) fn secret(signer: &PrivateKeySigner) -> SecretKey {
     SecretKey::from_bytes(&signer.to_bytes().0).expect("one key in either form")
 }
 
-pub(crate) fn protocol_address(address: Address) -> farthing_protocol::Address {
-    farthing_protocol::Address::from_bytes(address.into_array())
+pub(crate) fn protocol_address(address: Address) -> farthing_values::Address {
+    farthing_values::Address::from_bytes(address.into_array())
 }
 
 /// A transaction before its signature.

@@ -6,13 +6,13 @@ use farthing_control::{
     endpoint,
     types::{OperationFile, ServiceFile, SourceKind},
 };
-use farthing_protocol::{Usdc, call::Method};
 use farthing_tests::{
     command::farthing,
     recorder::{Recorder, Scripted},
     wait::eventually,
     world::{FUNDS, PRICE, World},
 };
+use farthing_values::{Method, Usdc};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 

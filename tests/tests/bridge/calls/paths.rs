@@ -3,11 +3,11 @@
 
 use anyhow::{Result, ensure};
 use farthing_control::types::{OperationFile, ServiceFile};
-use farthing_protocol::call::Method;
 use farthing_tests::{
     recorder::Recorder,
     world::{Answer, PRICE, World},
 };
+use farthing_values::Method;
 use serde_json::{Value, json};
 
 use super::support::{call, refused};

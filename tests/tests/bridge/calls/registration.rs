@@ -10,13 +10,13 @@ use farthing_control::{
         ServiceFile, SourceFile, SourceKind, Text, TryRequest,
     },
 };
-use farthing_protocol::{Usdc, call::Method, limits::LISTINGS_PER_OWNER_MAX};
 use farthing_tests::{
     command::farthing,
     recorder::{Recorder, Scripted},
     wait::eventually,
     world::{FUNDS, World},
 };
+use farthing_values::{Method, Usdc, limits::LISTINGS_PER_OWNER_MAX};
 use reqwest::StatusCode;
 use serde_json::json;
 

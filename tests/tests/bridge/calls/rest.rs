@@ -2,11 +2,11 @@
 
 use anyhow::{Context, Result, ensure};
 use farthing_control::types::{OperationFile, ServiceFile, SourceKind};
-use farthing_protocol::{Usdc, call::Method};
 use farthing_tests::{
     recorder::{Recorder, Scripted},
     world::{FUNDS, PRICE, World},
 };
+use farthing_values::{Method, Usdc};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 

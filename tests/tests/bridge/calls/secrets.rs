@@ -5,11 +5,11 @@ use farthing_control::{
     endpoint,
     types::{Api, OperationFile, ServiceFile, SourceKind},
 };
-use farthing_protocol::call::Method;
 use farthing_tests::{
     recorder::Recorder,
     world::{FUNDS, World},
 };
+use farthing_values::Method;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 

@@ -2,11 +2,11 @@
 
 use anyhow::{Context, Result, ensure};
 use farthing_control::types::{ServiceFile, SourceKind};
-use farthing_protocol::Usdc;
 use farthing_tests::{
     recorder::{Recorder, Scripted},
     world::{FUNDS, PRICE, Setup, World},
 };
+use farthing_values::Usdc;
 use serde_json::json;
 
 use super::support::{call, described_by};

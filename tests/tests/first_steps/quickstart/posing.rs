@@ -6,9 +6,9 @@ use farthing_chain::{
     ChainSpec,
     deploy::{Deployer, dev_account},
 };
-use farthing_protocol::{Address, Usdc};
 use farthing_testnet::{NodeOptions, NodeProcess, anvil::Anvil, rpc};
 use farthing_tests::calls::setting;
+use farthing_values::{Address, Usdc};
 use serde_json::json;
 
 const PRESET: &str = "base-sepolia";

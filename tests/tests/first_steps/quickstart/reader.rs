@@ -10,12 +10,12 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use farthing_control::{ControlClient, endpoint};
-use farthing_protocol::Address;
 use farthing_tests::{
     calls::free_port,
     command::{Ran, WHEN_SLOW, path},
     wait::eventually,
 };
+use farthing_values::Address;
 use tokio::process::{Child, Command};
 
 use super::{

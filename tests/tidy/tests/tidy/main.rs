@@ -25,7 +25,7 @@ use std::process::Command;
 use serde_json::Value;
 use source::{SourceFile, repository, source_files};
 
-const PURE: [&str; 3] = ["farthing-protocol", "farthing-bridge", "farthing-sdk"];
+const PURE: [&str; 4] = ["farthing-values", "farthing-protocol", "farthing-bridge", "farthing-sdk"];
 /// A part of the network that decides: as pure, and used by nobody but the network and its tests.
 const DIRECTORY: &str = "farthing-directory";
 /// What x402 clients and an owner say to each other: as pure.
@@ -66,7 +66,7 @@ const LONG_FILES: [(&str, &str); 0] = [];
 
 #[test]
 fn packages_depend_only_in_the_direction_of_the_architecture() {
-    let control = ["farthing-protocol", "farthing-bridge", "farthing-sdk", "farthing-os"];
+    let control = ["farthing-values", "farthing-bridge", "farthing-sdk", "farthing-os"];
     let edges = ["farthing-bounds", "farthing-os", "farthing-control", "farthing-serve"];
     let parts = [
         "farthing-config",
@@ -104,7 +104,8 @@ fn packages_depend_only_in_the_direction_of_the_architecture() {
         X402,
     ];
     let allowed: BTreeMap<&str, Vec<&str>> = [
-        ("farthing-protocol", vec![]),
+        ("farthing-values", vec![]),
+        ("farthing-protocol", vec!["farthing-values"]),
         ("farthing-bridge", vec![]),
         ("farthing-sdk", vec!["farthing-bridge"]),
         ("farthing-anvil", vec![]),
@@ -112,24 +113,24 @@ fn packages_depend_only_in_the_direction_of_the_architecture() {
         ("farthing-bounds", vec![]),
         (DIRECTORY, vec![]),
         ("farthing-network", vec!["farthing-protocol", "farthing-bounds", DIRECTORY, "farthing-os"]),
-        ("farthing-ledger", vec!["farthing-protocol", "farthing-os"]),
-        ("farthing-chain", vec!["farthing-protocol", "farthing-bounds", "farthing-contracts", "farthing-os"]),
+        ("farthing-ledger", vec!["farthing-values", "farthing-os"]),
+        ("farthing-chain", vec!["farthing-values", "farthing-bounds", "farthing-contracts", "farthing-os"]),
         ("farthing-catalog", vec!["farthing-protocol"]),
-        (X402, vec!["farthing-protocol"]),
+        (X402, vec!["farthing-values"]),
         ("farthing-os", vec![]),
         ("farthing-control", control.to_vec()),
-        ("farthing-config", vec!["farthing-bounds", "farthing-control", "farthing-os", "farthing-protocol"]),
-        ("farthing-wallet", vec!["farthing-os", "farthing-protocol"]),
+        ("farthing-config", vec!["farthing-bounds", "farthing-control", "farthing-os", "farthing-values"]),
+        ("farthing-wallet", vec!["farthing-os", "farthing-values"]),
         ("farthing-serve", vec!["farthing-bounds", "farthing-os"]),
         // Nothing of it writes, and of the chain it reads what a handle has in memory.
-        ("farthing-shared", vec!["farthing-bounds", "farthing-chain", "farthing-protocol"]),
+        ("farthing-shared", vec!["farthing-bounds", "farthing-chain", "farthing-values"]),
         // The network's listings; of the ledger it knows what was bought before, and no channel.
         (
             "farthing-discovery",
             [
                 &control[..],
                 &["farthing-bounds", "farthing-catalog", "farthing-control", "farthing-ledger"],
-                &["farthing-network", "farthing-shared"],
+                &["farthing-network", "farthing-protocol", "farthing-shared"],
             ]
             .concat(),
         ),
@@ -144,27 +145,21 @@ fn packages_depend_only_in_the_direction_of_the_architecture() {
             .concat(),
         ),
         // It asks the node through the contract alone.
-        (
-            "farthing-console",
-            [&edges[..], &["farthing-protocol", "farthing-bridge", "farthing-sdk"]].concat(),
-        ),
+        ("farthing-console", [&edges[..], &["farthing-values", "farthing-bridge", "farthing-sdk"]].concat()),
         // As the console: it asks the node through the contract alone.
-        ("farthing-mcp", vec!["farthing-control", "farthing-protocol", "farthing-bridge"]),
+        ("farthing-mcp", vec!["farthing-control", "farthing-values", "farthing-bridge"]),
         ("farthing-node", node.clone()),
         // Its tests make the errors of every adapter; what serves names none, as a test below sees.
         ("farthing-gateway", [&node[..], &["farthing-node"]].concat()),
         ("farthing-commands", [&node[..], &["farthing-gateway", "farthing-node"]].concat()),
-        (
-            "farthing-testnet",
-            [&control[..], &["farthing-anvil", "farthing-chain", "farthing-serve"]].concat(),
-        ),
+        ("farthing-testnet", [&edges[..], &["farthing-anvil", "farthing-chain", "farthing-values"]].concat()),
         ("farthing", [&node[..], &rooms[..]].concat()),
         ("farthing-demo-services", vec![]),
         // Nodes are processes to them; what plays a part of one is farthing-peers.
         ("farthing-tests", [&control[..], &driven[..]].concat()),
-        ("farthing-contract-tests", vec!["farthing-anvil", "farthing-contracts", "farthing-protocol"]),
+        ("farthing-contract-tests", vec!["farthing-anvil", "farthing-contracts", "farthing-values"]),
         // It has the contracts as types and their rules; its tests run the node's chain over it.
-        ("farthing-played-chain", vec!["farthing-chain", "farthing-contract-tests", "farthing-protocol"]),
+        ("farthing-played-chain", vec!["farthing-chain", "farthing-contract-tests", "farthing-values"]),
         // It calls what reads strangers' bytes, and runs no node.
         ("farthing-fuzz", readers.to_vec()),
         // It compiles files of the node a second time, and none of its packages.
@@ -264,7 +259,8 @@ fn pure_crates_know_no_runtime_no_sockets_no_files_and_no_clock() {
 #[test]
 fn the_protocol_has_no_floating_point() {
     let mut breaches = Breaches::default();
-    for file in source_files(&repository().join("protocol/src")) {
+    let folders = ["protocol/src", "protocol/values/src"].map(|folder| repository().join(folder));
+    for file in folders.iter().flat_map(|folder| source_files(folder)) {
         for float in ["f32", "f64"].iter().filter(|float| file.has_word(float)) {
             breaches
                 .add(&file.path, format!("uses {float}; money is whole micros, and ratios are integers too"));

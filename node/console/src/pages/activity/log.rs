@@ -8,7 +8,7 @@ use farthing_control::{
     types::{CallOutcome, CallSide, CallsPage, LoggedCall},
 };
 use farthing_os::clock;
-use farthing_protocol::ServiceId;
+use farthing_values::ServiceId;
 use serde::Deserialize;
 
 use super::service_of;

@@ -11,7 +11,7 @@ use farthing_control::types::{
     CatalogKind, DescriptionOrigin, EditRequest, Edited, ListingHealth, PriceRequest, Rescan, RescanRequest,
 };
 use farthing_os::clock;
-use farthing_protocol::ServiceId;
+use farthing_values::ServiceId;
 use serde::Deserialize;
 
 use super::{ApiRow, operations, row};

@@ -6,7 +6,7 @@ use farthing_control::{
     endpoint,
     types::{DescriptionOrigin, Offer, OperationName},
 };
-use farthing_protocol::ServiceId;
+use farthing_values::ServiceId;
 use serde::Deserialize;
 
 use crate::{

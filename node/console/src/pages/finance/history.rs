@@ -11,8 +11,8 @@ use axum::{
 use farthing_control::endpoint::{self, Endpoint, Target};
 use farthing_control::types::{HistoryEntry, HistoryKind, HistoryPage, HistoryState, SettlementShown};
 use farthing_os::clock;
-use farthing_protocol::{Address, ServiceId};
 use farthing_serve::attachment;
+use farthing_values::{Address, ServiceId};
 use serde::Deserialize;
 
 use crate::{

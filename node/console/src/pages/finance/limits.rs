@@ -7,7 +7,7 @@ use farthing_control::types::{
     AcceptPrice, FlagRequest, FlagRule, FlaggedService, LimitsRequest, StoppedBy, Text,
 };
 use farthing_os::clock;
-use farthing_protocol::Usdc;
+use farthing_values::Usdc;
 use serde::Deserialize;
 
 use crate::{

@@ -1,7 +1,7 @@
 //! For how long the money lasts, in words. Pure.
 
 use farthing_control::types::DayFigures;
-use farthing_protocol::Usdc;
+use farthing_values::Usdc;
 
 use crate::show;
 

@@ -12,7 +12,7 @@ use farthing_control::{
     ControlError, endpoint,
     types::{Eth, ProblemName, SendAmount, SendRequest, Sent, Text},
 };
-use farthing_protocol::{Address, Usdc, identity::ParseAddressError};
+use farthing_values::{Address, Usdc, identity::ParseAddressError};
 use http::StatusCode;
 use serde::Deserialize;
 use tokio::time::timeout;

@@ -1,6 +1,6 @@
 //! The promises of the tree: every operation has its place, every one is found, and no stranger makes it long.
 
-use farthing_protocol::{Usdc, call::Method};
+use farthing_values::{Method, Usdc};
 
 use super::*;
 

@@ -2,7 +2,7 @@
 
 use farthing_bridge::{description::ApiDescription, form::Form, outline};
 use farthing_control::types::CallForm;
-use farthing_protocol::{Usdc, call::Method};
+use farthing_values::{Method, Usdc};
 use serde_json::json;
 
 use super::*;

@@ -7,7 +7,7 @@ use farthing_control::types::{
     CatalogKind, Charge, Inspection, OperationFile, SamplesFile, ServiceFile, SourceFile,
 };
 use farthing_os::secret::SecretText;
-use farthing_protocol::{ServiceId, Usdc};
+use farthing_values::{ServiceId, Usdc};
 
 use crate::{
     access::SessionId,

@@ -11,7 +11,7 @@ use farthing_control::{
     endpoint,
     types::{Api, ApiPreview, CatalogKind, SourceFile},
 };
-use farthing_protocol::Usdc;
+use farthing_values::Usdc;
 use http::StatusCode;
 
 use crate::{

@@ -315,7 +315,7 @@ pub(super) fn read_timing(header: &str) -> Vec<(String, u64)> {
 mod tests {
     use std::{sync::Arc, time::Instant};
 
-    use farthing_protocol::{CallId, ServiceId};
+    use farthing_values::{CallId, ServiceId};
 
     use super::*;
     use crate::history::{CallStage, Exchange};

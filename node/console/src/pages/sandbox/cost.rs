@@ -1,7 +1,7 @@
 //! The cost of a call, before it is made and after.
 
 use farthing_control::types::{Channel, ChannelRole, ChannelState, Status};
-use farthing_protocol::{Address, Usdc};
+use farthing_values::{Address, Usdc};
 
 use crate::{history::Answer, show};
 

@@ -7,8 +7,8 @@ use farthing_bridge::{
     form::{BodyField, FormField, FormInput},
     multipart::{self, NewFile, NewPart},
 };
-use farthing_protocol::limits::REQUEST_BODY_BYTES_MAX;
 use farthing_sdk::UploadPart;
+use farthing_values::limits::REQUEST_BODY_BYTES_MAX;
 use serde_json::Value;
 
 use crate::show;

@@ -11,7 +11,7 @@ use farthing_control::{
     encoded::to_text,
     types::{CallForm, RequestFields, RequestPart, UsdcText},
 };
-use farthing_protocol::{CallId, ServiceId, Usdc};
+use farthing_values::{CallId, ServiceId, Usdc};
 use serde::Serialize;
 use serde_json::{Map, Value, value::RawValue};
 

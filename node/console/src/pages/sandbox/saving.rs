@@ -5,7 +5,7 @@ use farthing_control::{
     Local, endpoint,
     types::{CallForm, CatalogService, NewSavedRequest, RequestFields, SavedRequest},
 };
-use farthing_protocol::ServiceId;
+use farthing_values::ServiceId;
 use http::StatusCode;
 
 use crate::{

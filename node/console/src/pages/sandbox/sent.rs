@@ -8,7 +8,7 @@
 use axum::extract::{DefaultBodyLimit, FromRequest, Multipart, Request, multipart::Field};
 use bytes::Bytes;
 use farthing_bridge::media::without_parameters;
-use farthing_protocol::limits::REQUEST_BODY_BYTES_MAX;
+use farthing_values::limits::REQUEST_BODY_BYTES_MAX;
 use http::{HeaderMap, StatusCode, header};
 
 use crate::{

@@ -16,7 +16,7 @@ use farthing_control::{
     types::{CallOutcome, HEADER_CHARGED, HEADER_RECEIPT, HEADER_TIMING, Problem, ProblemName, Text},
 };
 use farthing_os::clock;
-use farthing_protocol::CallId;
+use farthing_values::CallId;
 use http::StatusCode;
 use serde::Deserialize;
 use tokio::time::timeout;

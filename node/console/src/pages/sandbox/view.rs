@@ -7,7 +7,7 @@ use farthing_bridge::{
 };
 use farthing_control::types::{CallForm, CatalogService, Channel, OperationSample, sdk::Snippet};
 use farthing_os::clock;
-use farthing_protocol::CallId;
+use farthing_values::CallId;
 
 use crate::{
     frame::Frame,

@@ -12,7 +12,7 @@ use farthing_control::{
     types::{DEFAULT_SECRET, NewSecret, Secret, SecretLimits, SecretShown, Text},
 };
 use farthing_os::clock;
-use farthing_protocol::{ServiceId, Usdc};
+use farthing_values::{ServiceId, Usdc};
 use serde::Deserialize;
 
 use crate::{

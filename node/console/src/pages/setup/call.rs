@@ -5,7 +5,7 @@ use askama::Template;
 use axum::{extract::Query, response::IntoResponse};
 use farthing_control::{ControlError, Local, endpoint, types::CatalogQuery};
 use farthing_os::clock;
-use farthing_protocol::ServiceId;
+use farthing_values::ServiceId;
 use serde::Deserialize;
 
 use crate::{

@@ -1,6 +1,6 @@
 //! A channel that this node is paid on, as told.
 
-use farthing_protocol::{ChannelConfig, ChannelId, Signature, Usdc, channel::PayeeState};
+use farthing_values::{ChannelConfig, ChannelId, Signature, Usdc, channel::PayeeState};
 
 /// The chain's view of a channel whose payee this node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use farthing_protocol::{
-    Address, CallId, ChannelConfig, ChannelId, Hash, Outcome, ServiceId, Signature, Usdc, call::Method,
+use farthing_values::{
+    Address, CallId, ChannelConfig, ChannelId, Hash, Method, Outcome, ServiceId, Signature, Usdc,
 };
 use minicbor::{Decode, Encode};
 

@@ -1,6 +1,6 @@
 //! The stored row of a channel that this node pays on, and its arithmetic.
 
-use farthing_protocol::{ChannelConfig, ChannelId, Receipt, Signature, Usdc, Verified};
+use farthing_values::{ChannelConfig, ChannelId, Receipt, Signature, Usdc, Verified};
 use minicbor::{Decode, Encode};
 
 use super::{PayerChannelFacts, PayerChannelRow};

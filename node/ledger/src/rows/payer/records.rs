@@ -1,10 +1,8 @@
 //! Records of the consumer's half: channels, promises, acknowledgements and purchases.
 
-use farthing_protocol::{
-    Address, CallId, CallRequest, ChannelConfig, ChannelId, Hash, Outcome, Receipt, RefusalCode, ServiceId,
-    Signature, Usdc, Verified,
-    call::{ChargePolicy, Method, Payment},
-    channel::PayerState,
+use farthing_values::{
+    Address, CallId, CallRequest, ChannelConfig, ChannelId, ChargePolicy, Hash, Method, Outcome, Payment,
+    Receipt, RefusalCode, ServiceId, Signature, Usdc, Verified, channel::PayerState,
 };
 
 use crate::allowed::DayLimits;

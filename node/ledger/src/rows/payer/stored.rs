@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use farthing_protocol::{
-    Address, CallId, CallRequest, ChannelId, Hash, Outcome, Receipt, ServiceId, Signature, Usdc,
-    call::{ChargePolicy, Method, Payment},
+use farthing_values::{
+    Address, CallId, CallRequest, ChannelId, ChargePolicy, Hash, Method, Outcome, Payment, Receipt,
+    ServiceId, Signature, Usdc,
 };
 use minicbor::{Decode, Encode, bytes::ByteArray};
 

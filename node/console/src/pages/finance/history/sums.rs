@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use farthing_control::types::{Eth, HistoryEntry, HistoryKind, HistoryState};
 use farthing_os::clock;
-use farthing_protocol::Usdc;
+use farthing_values::Usdc;
 
 use crate::pages::activity::named;
 

@@ -1,7 +1,7 @@
 //! The promises of a form that is filled in: what it is read as, what it becomes, and what keeps it from being sent.
 
 use farthing_bridge::description::BodyKind;
-use farthing_protocol::call::Method;
+use farthing_values::Method;
 use serde_json::json;
 
 use super::*;
@@ -243,7 +243,7 @@ fn a_body_whose_files_are_not_here_is_not_sent_and_says_which() {
 
 #[test]
 fn parts_that_are_large_together_are_told_before_anything_is_sent() {
-    let large: &'static [u8] = vec![0; farthing_protocol::limits::REQUEST_BODY_BYTES_MAX].leak();
+    let large: &'static [u8] = vec![0; farthing_values::limits::REQUEST_BODY_BYTES_MAX].leak();
     let told = order(&upload(true), &[], &[file("b.im+age", "x", Some(large))]).unwrap_err();
     assert!(told.contains("with all of its parts") && told.contains("4194304"), "{told}");
 }

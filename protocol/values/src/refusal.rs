@@ -1,7 +1,7 @@
 //! Every reason for which an owner's node may refuse a call, with stable codes.
 //!
 //! A refusal is free: it means that the upstream was not reached for this copy of the call. What became of other
-//! copies it does not say (see [`crate::resolution`]).
+//! copies it does not say (see `farthing_protocol::resolution`).
 
 use minicbor::{CborLen, Decode, Encode};
 
