@@ -5,8 +5,8 @@ use farthing_control::{
     endpoint,
     types::{NewX402Server, X402Server},
 };
-use farthing_values::Usdc;
 use farthing_tests::{asks::asks, world::World};
+use farthing_values::Usdc;
 use serde_json::json;
 
 use crate::{
