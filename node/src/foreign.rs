@@ -155,7 +155,6 @@ impl ForeignCalls {
             budget: self.0.parts.upstream.budget.clone(),
             body_bytes_max: limits::RESPONSE_BODY_BYTES_DEFAULT,
             deadline: Instant::now() + TERMS_TIME,
-            price_max: None,
         };
         let answer = exchange.send(None).await.map_err(ForeignServerError::Unreachable)?;
         let terms = self.terms_in(&url, &answer).await;
@@ -216,7 +215,6 @@ impl ForeignCalls {
             budget: self.0.parts.upstream.budget.clone(),
             body_bytes_max: limits::RESPONSE_BODY_BYTES_DEFAULT,
             deadline: Instant::now() + self.0.parts.call_deadline,
-            price_max: server.max_price,
         };
         let turn = self.0.parts.consumer.turn(order.call_id).await;
         let bought = self.buy_in_turn(order, &exchange).await;
@@ -284,7 +282,9 @@ impl ForeignCalls {
         if price > max_price {
             return Err(BuyError::AboveMaxPrice { price, max_price });
         }
-        let most = exchange.price_max.unwrap_or(max_price);
+        // The user may have removed the server, or lowered its highest price, while the server was asked.
+        let server = self.0.servers.get(order.service).ok_or(CatalogError::Unknown(order.service))?;
+        let most = server.max_price.unwrap_or(max_price);
         if price > most {
             return Err(ForeignError::AboveServerPrice { price, most }.into());
         }

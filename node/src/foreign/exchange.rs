@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use farthing_bounds::ByteBudget;
 use farthing_bridge::headers::{answer_header_is_forbidden, header_is_forbidden};
 use farthing_owner::upstream;
-use farthing_protocol::{Usdc, limits};
+use farthing_protocol::limits;
 use farthing_x402::{OFFERS_BYTES_MAX, SettlementHeard};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use tokio::time::{Instant, timeout_at};
@@ -32,8 +32,6 @@ pub(super) struct Exchange<'o> {
     pub(super) budget: ByteBudget,
     pub(super) body_bytes_max: usize,
     pub(super) deadline: Instant,
-    /// No call of this server may cost more, whatever the order says.
-    pub(super) price_max: Option<Usdc>,
 }
 
 /// An answer of a server.

@@ -35,6 +35,24 @@ fn expect(answer: &Answer, problem: &str, charged: &Value) -> Result<()> {
     Ok(())
 }
 
+/// Calls the server. The change is made after the server was asked and before it makes its offer.
+async fn call_meanwhile(
+    (server, buyer): (&Server, &Buyer),
+    call_id: &str,
+    change: impl Future<Output = Result<()>>,
+) -> Result<Answer> {
+    let (held, asked) = (server.hold_offers().await, server.asked());
+    let changing = async {
+        eventually("the server is asked", async || Ok(server.asked() > asked)).await?;
+        change.await?;
+        drop(held);
+        anyhow::Ok(())
+    };
+    let (answer, changed) = tokio::join!(buyer.call("/v1/data", call_id, Some(ENOUGH)), changing);
+    changed?;
+    answer
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_of_another_nodes_port_is_paid_once_answered_and_in_every_book() -> Result<()> {
     let shop = Shop::open().await?;
@@ -300,4 +318,27 @@ async fn a_server_says_what_it_asks_and_no_call_costs_more_than_the_user_allows_
     let refused = control.tell(endpoint::AskX402Server, &nobody).await.err().map(|error| error.to_string());
     ensure!(refused.unwrap_or_default().contains("does not answer"));
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lower_highest_price_and_a_removal_also_count_for_a_call_whose_server_is_being_asked() -> Result<()>
+{
+    let (shop, server, buyer) = market().await?;
+    let control = buyer.node.control();
+    let most = Some(Usdc::from_micros(PRICE.micros() - 1).into());
+    let new = NewX402Server { url: server.url.clone(), max_price: most };
+    let lower = async {
+        control.tell(endpoint::AddX402Server, &new).await?;
+        anyhow::Ok(())
+    };
+    let answer = call_meanwhile((&server, &buyer), "one", lower).await?;
+    expect(&answer, "price-above-cap", &json!(false))?;
+    let remove = async {
+        control.ask(endpoint::RemoveX402Server.of(buyer.server)).await?;
+        anyhow::Ok(())
+    };
+    let answer = call_meanwhile((&server, &buyer), "two", remove).await?;
+    expect(&answer, "unknown-service", &json!(false))?;
+    ensure!(server.payments().is_empty(), "nothing was signed");
+    buyer.check(&shop, Usdc::ZERO).await
 }

@@ -17,6 +17,7 @@ use farthing_tests::{upstream::serve, world::PRICE};
 use farthing_values::{Address, Usdc};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tokio::sync::{OwnedRwLockWriteGuard, RwLock};
 
 use crate::shop::{CHAIN_ID, Shop};
 
@@ -43,6 +44,8 @@ struct Desk {
     manner: Manner,
     is_version_one: bool,
     offer: Value,
+    /// Requests without a payment.
+    asked: usize,
     /// Payments as they came, with the transaction of each that was taken.
     payments: Vec<(String, Option<String>)>,
 }
@@ -52,11 +55,13 @@ struct Desk {
 pub struct Server {
     pub url: String,
     desk: Arc<Mutex<Desk>>,
+    gate: Arc<RwLock<()>>,
 }
 
 #[derive(Clone)]
 struct Counter {
     desk: Arc<Mutex<Desk>>,
+    gate: Arc<RwLock<()>>,
     chain: String,
 }
 
@@ -72,11 +77,12 @@ impl Server {
             "maxTimeoutSeconds": 60,
             "extra": { "name": domain.name, "version": domain.version },
         });
-        let desk = Desk { manner: Manner::Honest, is_version_one: false, offer, payments: Vec::new() };
-        let desk = Arc::new(Mutex::new(desk));
-        let counter = Counter { desk: Arc::clone(&desk), chain: shop.anvil.url() };
+        let desk =
+            Desk { manner: Manner::Honest, is_version_one: false, offer, asked: 0, payments: Vec::new() };
+        let (desk, gate) = (Arc::new(Mutex::new(desk)), Arc::default());
+        let counter = Counter { desk: Arc::clone(&desk), gate: Arc::clone(&gate), chain: shop.anvil.url() };
         let url = serve(Router::new().fallback(answer).with_state(counter)).await?;
-        Ok(Self { url, desk })
+        Ok(Self { url, desk, gate })
     }
 
     pub fn behave(&self, manner: Manner) {
@@ -101,6 +107,16 @@ impl Server {
         before
     }
 
+    /// Has all who come without a payment wait for an offer until the guard is dropped.
+    pub async fn hold_offers(&self) -> OwnedRwLockWriteGuard<()> {
+        Arc::clone(&self.gate).write_owned().await
+    }
+
+    /// Returns how often somebody came without a payment.
+    pub fn asked(&self) -> usize {
+        self.desk.lock().asked
+    }
+
     /// Lists the payments that came, each once.
     pub fn payments(&self) -> Vec<String> {
         let mut payments: Vec<_> =
@@ -122,7 +138,12 @@ impl Server {
 }
 
 async fn answer(State(counter): State<Counter>, request: Request) -> Response {
-    let Some(payment) = payment_of(request.headers()) else { return asks(&counter.desk.lock()) };
+    let payment = payment_of(request.headers());
+    let Some(payment) = payment else {
+        counter.desk.lock().asked += 1;
+        let _offered = counter.gate.read().await;
+        return asks(&counter.desk.lock());
+    };
     let manner = counter.desk.lock().manner;
     let known = counter
         .desk
