@@ -15,6 +15,7 @@ use farthing_owner::upstream::{self, AddressClass, UpstreamOptions};
 use farthing_protocol::{ServiceId, Usdc, wire};
 use minicbor::{Decode, Encode};
 use parking_lot::RwLock;
+use tokio::sync::Mutex;
 use url::Url;
 use uuid::Uuid;
 
@@ -93,6 +94,8 @@ impl ForeignServerError {
 #[derive(Debug)]
 pub(super) struct ForeignServers {
     ledger: Ledger,
+    /// Servers are added, changed and removed one at a time, so that what is known is what the ledger has.
+    turn: Mutex<()>,
     known: RwLock<BTreeMap<ServiceId, ForeignServer>>,
     /// The last terms of servers that are known. Taken after `known` where both are.
     heard: RwLock<BTreeMap<ServiceId, ForeignTerms>>,
@@ -121,8 +124,8 @@ impl ForeignServers {
                 }
             }
         }
-        let (known, heard) = (RwLock::new(known), RwLock::default());
-        Ok(Self { ledger, known, heard, upstream, allow_private })
+        let (turn, known, heard) = (Mutex::default(), RwLock::new(known), RwLock::default());
+        Ok(Self { ledger, turn, known, heard, upstream, allow_private })
     }
 
     pub(super) fn has(&self, id: ServiceId) -> bool {
@@ -150,14 +153,16 @@ impl ForeignServers {
         }
     }
 
-    /// Returns the server at this address, or the one that the address is a path of.
+    /// Returns the server at this address, or the one that the address is a path of: of several, the one with the longest path.
     pub(super) fn at(&self, url: &Url) -> Option<ServiceId> {
         let is_below = |server: &&ForeignServer| {
             let rest = url.path().strip_prefix(server.url.path().trim_end_matches('/'));
             server.url.origin() == url.origin()
                 && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        self.known.read().values().find(is_below).map(|server| server.id)
+        let known = self.known.read();
+        let nearest = known.values().filter(is_below).max_by_key(|server| server.url.path().len());
+        nearest.map(|server| server.id)
     }
 
     /// Adds a server under a new id. One that is there already keeps its own, and takes over the highest price if there is one.
@@ -167,6 +172,7 @@ impl ForeignServers {
         max_price: Option<Usdc>,
     ) -> Result<ForeignServer, ForeignServerError> {
         let url = self.checked(address).await?;
+        let _turn = self.turn.lock().await;
         let known = self.known.read().values().find(|server| server.url == url).cloned();
         let server = match known {
             Some(known) if max_price.is_none() || known.max_price == max_price => return Ok(known),
@@ -190,6 +196,7 @@ impl ForeignServers {
 
     /// Removes a server; calls that were paid keep their records.
     pub(super) async fn remove(&self, id: ServiceId) -> Result<ForeignServer, ForeignServerError> {
+        let _turn = self.turn.lock().await;
         let server = self.get(id).ok_or(ForeignServerError::NotFound)?;
         let deleted = self.ledger.delete(Namespace::Foreign, key(id)).await;
         deleted.map_err(ForeignServerError::NotStored)?;
@@ -252,6 +259,8 @@ fn read(id: ServiceId, bytes: &[u8]) -> Option<ForeignServer> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use farthing_owner::upstream::OwnPorts;
     use redb::backends::InMemoryBackend;
 
@@ -324,6 +333,40 @@ mod tests {
         all.remove(id).await.unwrap();
         all.hear(id, terms);
         assert_eq!(all.terms(id), None, "a server that is not known asks nothing");
+    }
+
+    #[tokio::test]
+    async fn terms_of_a_path_are_those_of_the_nearest_server_above_it() {
+        let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
+        let all = servers(&ledger, true);
+        let mut address = "http://127.0.0.1:8080/0".to_owned();
+        let mut nested = Vec::new();
+        // Ids are random, so the nearest one is seldom found by chance.
+        for depth in 1..=8 {
+            nested.push((address.clone(), all.add(&address, None).await.unwrap().id));
+            address = format!("{address}/{depth}");
+        }
+        for (address, id) in nested {
+            assert_eq!(all.at(&Url::parse(&format!("{address}/x")).unwrap()), Some(id), "{address}");
+        }
+    }
+
+    #[tokio::test]
+    async fn servers_that_are_added_at_once_are_each_added_once_and_no_more_than_there_may_be() {
+        let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
+        let all = servers(&ledger, true);
+        let twice = (0..2 * SERVERS_MAX).map(|number| format!("http://127.0.0.1:8080/{}", number / 2));
+        let adding = twice.map(|address| {
+            let all = &all;
+            async move { all.add(&address, None).await.unwrap().id }
+        });
+        let ids: BTreeSet<_> = futures::future::join_all(adding).await.into_iter().collect();
+        assert_eq!((ids.len(), all.all().len()), (SERVERS_MAX, SERVERS_MAX));
+        let more = all.add("http://127.0.0.1:8081", None).await;
+        assert!(matches!(more, Err(ForeignServerError::TooMany)), "{more:?}");
+        assert_eq!(servers(&ledger, true).all(), all.all(), "as the ledger has them");
+        all.remove(all.all()[0].id).await.unwrap();
+        all.add("http://127.0.0.1:8081", None).await.unwrap();
     }
 
     #[tokio::test]
