@@ -123,7 +123,7 @@ impl ForeignCalls {
     }
 
     /// Adds a server, whose paths can be called under the id that it gets. None of its calls may cost more than `max_price`; a
-    /// server that is there already takes it over.
+    /// server that is there already takes it over. It is asked for its terms unless they are known.
     ///
     /// # Errors
     /// [`ForeignServerError`]; nothing is added then.
@@ -134,7 +134,9 @@ impl ForeignCalls {
     ) -> Result<ForeignServer, ForeignServerError> {
         let server = self.0.servers.add(address, max_price).await?;
         // A server that is away now is added, too.
-        if let Err(error) = self.ask(server.url.as_str()).await {
+        if self.terms(server.id).is_none()
+            && let Err(error) = self.ask(server.url.as_str()).await
+        {
             tracing::debug!(server = %server.id, %error, "a server that was added does not say what it asks");
         }
         Ok(server)
@@ -153,7 +155,7 @@ impl ForeignCalls {
             url: url.clone(),
             order: &order,
             budget: self.0.parts.upstream.budget.clone(),
-            body_bytes_max: limits::RESPONSE_BODY_BYTES_DEFAULT,
+            body_bytes_max: None,
             deadline: Instant::now() + TERMS_TIME,
         };
         let answer = exchange.send(None).await.map_err(ForeignServerError::Unreachable)?;
@@ -213,7 +215,7 @@ impl ForeignCalls {
             url,
             order,
             budget: self.0.parts.upstream.budget.clone(),
-            body_bytes_max: limits::RESPONSE_BODY_BYTES_DEFAULT,
+            body_bytes_max: Some(limits::RESPONSE_BODY_BYTES_DEFAULT),
             deadline: Instant::now() + self.0.parts.call_deadline,
         };
         let turn = self.0.parts.consumer.turn(order.call_id).await;

@@ -30,7 +30,8 @@ pub(super) struct Exchange<'o> {
     pub(super) url: Url,
     pub(super) order: &'o Order,
     pub(super) budget: ByteBudget,
-    pub(super) body_bytes_max: usize,
+    /// Of an answer that asks for no payment; `None` if nobody wants it, so that it is not read.
+    pub(super) body_bytes_max: Option<usize>,
     pub(super) deadline: Instant,
 }
 
@@ -59,7 +60,7 @@ impl Exchange<'_> {
 
     async fn ask(&self, payment: Option<&ForeignPayment>) -> Result<ForeignAnswer, String> {
         let request = self.request(payment)?;
-        let mut response = request.send().await.map_err(|error| why(&error))?;
+        let response = request.send().await.map_err(|error| why(&error))?;
         let status = response.status().as_u16();
         let bytes_of =
             |name: &str| response.headers().get(name).map(|value| Bytes::copy_from_slice(value.as_bytes()));
@@ -67,7 +68,16 @@ impl Exchange<'_> {
         let word = bytes_of("payment-response").or_else(|| bytes_of("x-payment-response"));
         let heard = word.and_then(|word| SettlementHeard::read(&word));
         let headers = passed_back(response.headers());
-        let bytes_max = if status == PAYMENT_REQUIRED { OFFERS_BYTES_MAX } else { self.body_bytes_max };
+        let is_offer = status == PAYMENT_REQUIRED;
+        let bytes_max = if is_offer { Some(OFFERS_BYTES_MAX) } else { self.body_bytes_max };
+        let body = match bytes_max {
+            Some(bytes_max) => self.body_of(response, bytes_max).await?,
+            None => Bytes::new(),
+        };
+        Ok(ForeignAnswer { status, headers, body, required, heard })
+    }
+
+    async fn body_of(&self, mut response: reqwest::Response, bytes_max: usize) -> Result<Bytes, String> {
         let (mut room, mut whole) = (self.budget.nothing(), BytesMut::new());
         while let Some(part) = response.chunk().await.map_err(|error| why(&error))? {
             if whole.len() + part.len() > bytes_max {
@@ -78,7 +88,7 @@ impl Exchange<'_> {
             }
             whole.extend_from_slice(&part);
         }
-        Ok(ForeignAnswer { status, headers, body: room.attach(whole.freeze()), required, heard })
+        Ok(room.attach(whole.freeze()))
     }
 
     fn request(&self, payment: Option<&ForeignPayment>) -> Result<reqwest::RequestBuilder, String> {

@@ -168,6 +168,10 @@ async fn calls_of_a_server_lead_to_its_page_until_it_is_removed() -> Result<()> 
     ensure!(page.status == 422 && page.body.contains("not an amount of USDC"), "{page:?}");
     let page = browser.post_and_follow(&price, &[("max_price", "0.5")]).await?;
     ensure!(page.body.contains("Highest price saved.") && page.body.contains("0.50 USDC"), "{page:?}");
+    ensure!(
+        page.body.contains("&#39;/v1/waves&#39;"),
+        "the path that was asked last is still shown: {page:?}"
+    );
 
     let remove = format!("{place}/remove");
     ensure!(browser.get(&remove).await?.body.contains("Remove server"));

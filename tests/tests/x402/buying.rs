@@ -1,6 +1,7 @@
 //! Buying from x402 servers: from another node, and from a server that lies, asks again, loses answers and takes nothing.
 
 use anyhow::{Context, Result, ensure};
+use axum::Router;
 use farthing_control::{
     endpoint,
     types::{HistoryState, NewX402Server, X402Question},
@@ -8,10 +9,11 @@ use farthing_control::{
 use farthing_testnet::{NodeOptions, NodeProcess, demo::metrics};
 use farthing_tests::{
     command::farthing,
+    upstream::serve,
     wait::eventually,
     world::{Answer, PRICE},
 };
-use farthing_values::Usdc;
+use farthing_values::{Usdc, limits::RESPONSE_BODY_BYTES_DEFAULT};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
@@ -317,6 +319,12 @@ async fn a_server_says_what_it_asks_and_no_call_costs_more_than_the_user_allows_
     let nobody = X402Question { url: "http://127.0.0.1:9/".to_owned() };
     let refused = control.tell(endpoint::AskX402Server, &nobody).await.err().map(|error| error.to_string());
     ensure!(refused.unwrap_or_default().contains("does not answer"));
+
+    // What is not sold is not read: this answer is larger than that of any call may be.
+    let free =
+        serve(Router::new().fallback(|| async { vec![b'x'; RESPONSE_BODY_BYTES_DEFAULT + 1] })).await?;
+    let terms = control.tell(endpoint::AskX402Server, &X402Question { url: free }).await?;
+    ensure!(terms.status == 200 && terms.price.is_none() && terms.refused.is_none(), "{terms:?}");
     Ok(())
 }
 
