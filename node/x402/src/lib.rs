@@ -14,8 +14,10 @@ mod terms;
 #[cfg(test)]
 mod testing;
 
+use farthing_values::plain::Line;
+
 pub use chains::Version;
-pub use offer::{NoOffer, OFFERS_BYTES_MAX, Offer, Offers};
+pub use offer::{DESCRIPTION_CHARS_MAX, NoOffer, OFFERS_BYTES_MAX, Offer, Offers};
 pub use payment::{InvalidPayment, Malformed, PAYMENT_BYTES_MAX, ReceivedPayment, read, read_json};
 pub use settled::{SettlementHeard, SettlementTold};
 pub use terms::Terms;
@@ -27,4 +29,11 @@ pub(crate) const EXACT: &str = "exact";
 fn header(value: &serde_json::Value) -> String {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
     STANDARD.encode(value.to_string())
+}
+
+/// A stranger's words in one line of at most so many characters, without signs that hide or reorder text.
+fn words(text: &str, chars_max: usize) -> String {
+    let signs = text.chars().map(|sign| if sign.is_whitespace() { ' ' } else { sign });
+    let line: String = signs.filter(|sign| Line::Prose.holds(*sign)).take(chars_max).collect();
+    line.trim().to_owned()
 }

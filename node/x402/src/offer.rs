@@ -1,7 +1,7 @@
 //! The offers of a server that is bought from, the one that this node may pay, and the payment for it.
 //!
 //! A server is a stranger: what it says of the token is compared with what the chain says, and what it says of itself is repeated
-//! to it and to nobody else.
+//! to it alone, except for its description, which the user reads.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use farthing_values::{Address, SignedTransfer, TokenDomain, Usdc};
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::{
     EXACT, Version, header,
     payment::{address, number},
+    words,
 };
 
 /// Offers with everything that servers put around them have less than 8 KiB.
@@ -19,7 +20,9 @@ pub const OFFERS_BYTES_MAX: usize = 64 * 1024;
 const OFFER_BYTES_MAX: usize = 4 * 1024;
 const RESOURCE_BYTES_MAX: usize = 1024;
 /// As much of a server's description as people read before they pay.
-const DESCRIPTION_CHARS_MAX: usize = 300;
+pub const DESCRIPTION_CHARS_MAX: usize = 300;
+/// As much of a name as a sentence quotes.
+const QUOTED_CHARS_MAX: usize = 64;
 /// More ways to pay than any server has.
 const OFFERS_MAX: usize = 64;
 /// A shorter time ends before a payment has reached the chain.
@@ -144,7 +147,7 @@ impl Offers {
             .into_iter()
             .flatten()
             .find_map(|named| named.get("description")?.as_str())
-            .map(described_as);
+            .map(|text| words(text, DESCRIPTION_CHARS_MAX));
         // A payment need not repeat it.
         let resource = required.resource.filter(|named| named.to_string().len() <= RESOURCE_BYTES_MAX);
         Ok(Self { version, resource, description, accepts: required.accepts })
@@ -295,16 +298,9 @@ fn hex_of(bytes: &[u8]) -> String {
     format!("0x{}", hex::encode(bytes))
 }
 
-/// A stranger's description in one line, within its bound.
-fn described_as(text: &str) -> String {
-    let signs = text.chars().map(|sign| if sign.is_whitespace() { ' ' } else { sign });
-    let line: String = signs.filter(|sign| !sign.is_control()).take(DESCRIPTION_CHARS_MAX).collect();
-    line.trim().to_owned()
-}
-
 /// A stranger's text in a sentence of this node's.
 fn shortened(text: &str) -> String {
-    text.chars().filter(|sign| !sign.is_control()).take(64).collect()
+    words(text, QUOTED_CHARS_MAX)
 }
 
 #[cfg(test)]

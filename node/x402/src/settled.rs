@@ -5,8 +5,10 @@ use farthing_values::{Address, Hash};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::header;
+use super::{header, words};
 
+/// As much of a server's reason as its sentence has room for.
+const REASON_CHARS_MAX: usize = 100;
 /// Longer words on a payment than any server has.
 const HEARD_BYTES_MAX: usize = 16 * 1024;
 
@@ -66,8 +68,8 @@ impl SettlementHeard {
         let heard: HeardJson = serde_json::from_slice(&STANDARD.decode(json).ok()?).ok()?;
         let digits = heard.transaction.as_deref().and_then(|text| text.strip_prefix("0x"));
         let transaction = digits.and_then(|digits| hex::decode(digits).ok()?.try_into().ok());
-        let shortened = |text: String| text.chars().filter(|sign| !sign.is_control()).take(100).collect();
-        Some(Self { success: heard.success, transaction, error: heard.error_reason.map(shortened) })
+        let error = heard.error_reason.map(|reason| words(&reason, REASON_CHARS_MAX));
+        Some(Self { success: heard.success, transaction, error })
     }
 }
 

@@ -77,7 +77,8 @@ fn the_cheapest_of_several_offers_is_chosen_and_else_the_nearest_reason_told() {
 #[test]
 fn a_server_describes_what_it_sells_in_one_bounded_line() {
     let read = |version, json: &Value| Offers::read_json(version, json.to_string().as_bytes()).unwrap();
-    let long = format!(" <b>Tides</b>\n\u{7}{} ", "x".repeat(2 * DESCRIPTION_CHARS_MAX));
+    // Nobody sees a bell, an override that turns text around, and a letter of the block of tags.
+    let long = format!(" <b>Tides</b>\n\u{7}\u{202e}\u{e0041}{} ", "x".repeat(2 * DESCRIPTION_CHARS_MAX));
     let named = json!({ "url": "https://a.example/b", "description": long });
     let two =
         read(Version::Two, &json!({ "x402Version": 2, "resource": named, "accepts": [offer(&json!({}))] }));

@@ -1,13 +1,13 @@
 //! Payments of x402 clients and offers of x402 servers, as they are within their headers.
 
-use farthing_protocol::{Address, SecretKey, TokenDomain, TransferAuthorization};
-use farthing_x402::{Offer, Offers, Version, read, read_json};
+use farthing_protocol::{Address, SecretKey, TokenDomain, TransferAuthorization, plain::Line};
+use farthing_x402::{DESCRIPTION_CHARS_MAX, Offer, Offers, Version, read, read_json};
 
 const ONE: &[u8] = br#"{"x402Version":1,"scheme":"exact","network":"base","payload":{"signature":"0x12","authorization":{"from":"0x1111111111111111111111111111111111111111","to":"0x2222222222222222222222222222222222222222","value":"2000","validAfter":"0","validBefore":"1795000000","nonce":"0xabababababababababababababababababababababababababababababababab"}}}"#;
 const TWO: &[u8] = br#"{"x402Version":2,"accepted":{"scheme":"exact","network":"eip155:8453"},"payload":{"signature":"0x","authorization":{"from":"0x1111111111111111111111111111111111111111","to":"0x2222222222222222222222222222222222222222","value":"2000","validAfter":"0","validBefore":"1795000000","nonce":"0xabababababababababababababababababababababababababababababababab"}}}"#;
 
 const OFFER_ONE: &[u8] = br#"{"x402Version":1,"accepts":[{"scheme":"exact","network":"base","maxAmountRequired":"2000","asset":"0x0909090909090909090909090909090909090909","payTo":"0x2222222222222222222222222222222222222222","maxTimeoutSeconds":300,"extra":{"name":"USDC","version":"2"}}]}"#;
-const OFFER_TWO: &[u8] = br#"{"x402Version":2,"resource":{"url":"https://a.example"},"accepts":[{"scheme":"exact","network":"eip155:8453","amount":"2000","asset":"0x0909090909090909090909090909090909090909","payTo":"0x2222222222222222222222222222222222222222","maxTimeoutSeconds":300,"extra":{"name":"USDC","version":"2"}}]}"#;
+const OFFER_TWO: &[u8] = br#"{"x402Version":2,"resource":{"url":"https://a.example","description":"Tides, hour by hour"},"accepts":[{"scheme":"exact","network":"eip155:8453","amount":"2000","asset":"0x0909090909090909090909090909090909090909","payTo":"0x2222222222222222222222222222222222222222","maxTimeoutSeconds":300,"extra":{"name":"USDC","version":"2"}}]}"#;
 
 pub(super) const WORDS: &[&str] = &[
     "{",
@@ -38,7 +38,7 @@ pub(super) fn known_payments() -> Vec<Vec<u8>> {
     vec![ONE.to_vec(), TWO.to_vec()]
 }
 
-/// An offer that is chosen costs something, and a seller reads its payment as it was signed.
+/// An offer that is chosen costs something, and a seller reads its payment as it was signed. A description is a short line.
 pub(super) fn offers(bytes: &[u8]) -> bool {
     let token = TokenDomain {
         name: "USDC".to_owned(),
@@ -47,6 +47,10 @@ pub(super) fn offers(bytes: &[u8]) -> bool {
         token: Address::from_bytes([9; 20]),
     };
     let read = [Version::One, Version::Two].map(|version| Offers::read_json(version, bytes));
+    for text in read.iter().flatten().filter_map(Offers::description) {
+        let is_line = Line::Prose.check(text).is_ok() && text.chars().count() <= DESCRIPTION_CHARS_MAX;
+        assert!(is_line, "{text:?}");
+    }
     let chosen: Vec<Offer> =
         read.into_iter().flatten().filter_map(|offers| offers.choose(&token).ok()).collect();
     assert!(chosen.len() < 2, "offers of both versions");
