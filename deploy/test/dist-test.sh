@@ -275,17 +275,17 @@ features_of() {
         sed -n "s/^$1 [^|]*|//p" | sort -u
 }
 
-# Simulations connect nodes within one process, and tests play the endpoints of a chain. Neither what deploy/build.sh builds nor
-# what `cargo install` builds can.
+# Simulations connect nodes within one process, and tests play the endpoints of a chain, a service and the wall clock. Neither what
+# deploy/build.sh builds nor what `cargo install` builds can.
 try_shipped_features() {
     expect "what simulations ask of the network" "$(features_of farthing-network --workspace)" memory
     expect "what a release asks of it besides" "$(features_of farthing-network --workspace --exclude farthing-peers)" ""
     expect "what cargo install asks of it besides" "$(features_of farthing-network --package farthing)" ""
-    for package in farthing-chain farthing-owner farthing-shared; do
+    for package in farthing-chain farthing-os farthing-owner farthing-shared; do
         expect "what a release asks of $package besides" "$(features_of "$package" --workspace --exclude farthing-peers)" ""
         expect "what cargo install asks of $package besides" "$(features_of "$package" --package farthing)" ""
     done
-    say "the shipped program cannot connect nodes within one process, nor be played a chain or a service"
+    say "the shipped program cannot connect nodes within one process, nor be played a chain, a service or a clock"
 }
 
 # A clean Debian in the cache; `kept` is its archive.

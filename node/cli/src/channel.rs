@@ -94,13 +94,13 @@ pub(super) async fn channel(context: &Context, verb: Channel) -> Result<(), Fail
     context.output.data(&channels, |channels| list(channels))
 }
 
-/// Prints what closes a channel without this wallet's ETH: JSON in both forms of output, because it is handed on.
+/// Prints the two transactions that close a channel without this wallet's ETH: JSON in both forms of output, because it is handed on.
 async fn sign_close(context: &Context, node: &ControlClient, channel: ChannelId) -> Result<(), Failure> {
     let signed = node.ask(endpoint::SignClose.of(channel)).await?;
     context.output.data(&signed, |signed| serde_json::to_string_pretty(signed).unwrap_or_default())?;
     context.output.prose(&format!(
-        "Anybody can send a transaction with request_data to the contract until {}, and one with withdraw_data {} s after \
-         that. The rest of the deposit then comes back to this wallet.",
+        "Anybody can send a transaction with `request_data` to the contract until {}. From {} s after its block on, anybody \
+         can send one with `withdraw_data`. The rest of the deposit then comes back to this wallet.",
         clock::timestamp(signed.deadline_secs),
         signed.close_delay_secs
     ));
