@@ -37,7 +37,7 @@ impl ForeignTerms {
     /// Terms that are only a status yet.
     pub(super) fn answered(url: &Url, status: u16) -> Self {
         let mut url = url.clone();
-        // What a call asks for is nobody's business here.
+        // Terms are of a path, and a query can hold what its caller keeps to itself.
         url.set_query(None);
         Self { url, heard_secs: clock::now_secs(), status, description: None, offer: None, refused: None }
     }

@@ -3,6 +3,9 @@
 //! Each payment of the token is signed with it, and the terms of x402 clients name it, for which anybody may ask. So one request
 //! asks the chain for it, and all that come meanwhile wait for that answer, also for a failed one: strangers make this node ask
 //! no more often than time passes.
+//!
+//! A lie about it holds up payments and costs nobody anything: only name and version are told, and the token takes no signature
+//! that was made with others.
 
 use std::time::Duration;
 

@@ -132,20 +132,22 @@ struct TermsShown {
 
 impl TermsShown {
     fn new(terms: &X402Terms, now_secs: u64) -> Self {
-        let words = |text: &Option<String>, chars_max| {
-            text.as_deref().map_or_else(String::new, |text| show::beginning(text, chars_max))
-        };
-        let refused = words(&terms.refused, REASON_CHARS_MAX);
+        let refused = words(terms.refused.as_deref(), REASON_CHARS_MAX);
         Self {
             address: show::visible(&terms.url),
             heard: show::ago(terms.heard_secs, now_secs),
             asks: asks(terms),
-            network: words(&terms.network, NETWORK_CHARS_MAX),
+            network: words(terms.network.as_deref(), NETWORK_CHARS_MAX),
             pay_to: terms.pay_to.map_or_else(String::new, |wallet| wallet.to_string()),
-            description: words(&terms.description, DESCRIPTION_CHARS_MAX),
+            description: words(terms.description.as_deref(), DESCRIPTION_CHARS_MAX),
             refused: if refused.is_empty() { refused } else { crate::texts::sentence(&refused) },
         }
     }
+}
+
+/// The beginning of a stranger's text; nothing if there is none.
+fn words(text: Option<&str>, chars_max: usize) -> String {
+    text.map_or_else(String::new, |text| show::beginning(text, chars_max))
 }
 
 /// The price, or the reason that there is none, in a few words.
@@ -236,16 +238,13 @@ async fn list_page(visit: &Visit, asked: &X402Params, fields: X402Fields, proble
 async fn row(node: &Local, server: &X402Server) -> Result<ServerRow, Failure> {
     let (calls, spent) = Charts::of(node, SeriesRange::Year, Some(server.id.0)).await?.bought_sum();
     let terms = server.terms.as_ref();
-    let words = |text: Option<&String>, chars_max| {
-        text.map_or_else(String::new, |text| show::beginning(text, chars_max))
-    };
     Ok(ServerRow {
         id: server.id.to_string(),
         name: name_of(server),
         address: show::beginning(&server.url, ADDRESS_CHARS_MAX),
         asks: terms.map_or_else(|| "not asked yet".to_owned(), asks),
-        network: words(terms.and_then(|terms| terms.network.as_ref()), NETWORK_CHARS_MAX),
-        says: words(terms.and_then(|terms| terms.description.as_ref()), LINE_CHARS),
+        network: words(terms.and_then(|terms| terms.network.as_deref()), NETWORK_CHARS_MAX),
+        says: words(terms.and_then(|terms| terms.description.as_deref()), LINE_CHARS),
         max_price: server.max_price.map_or_else(|| "–".to_owned(), |most| show::usdc(most.0)),
         calls,
         spent: show::usdc(spent),
