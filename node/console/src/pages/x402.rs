@@ -184,6 +184,18 @@ struct X402Problems {
 }
 
 impl X402Problems {
+    fn of_url(problem: String) -> Self {
+        Self { url: Some(problem), ..Self::default() }
+    }
+
+    fn of_price(problem: String) -> Self {
+        Self { max_price: Some(problem), ..Self::default() }
+    }
+
+    fn of_path(problem: String) -> Self {
+        Self { path: Some(problem), ..Self::default() }
+    }
+
     fn any(&self) -> Option<&String> {
         self.url.as_ref().or(self.max_price.as_ref()).or(self.path.as_ref())
     }
@@ -191,16 +203,12 @@ impl X402Problems {
 
 impl X402Fields {
     fn most(&self) -> Result<Usdc, X402Problems> {
-        price("Highest price", &self.max_price)
-            .map_err(|wrong| X402Problems { max_price: Some(wrong.words()), ..X402Problems::default() })
+        price("Highest price", &self.max_price).map_err(|wrong| X402Problems::of_price(wrong.words()))
     }
 }
 
-/// A form that was taken, or the mistakes in it.
-enum Mended<T> {
-    Taken(T),
-    Wrong(X402Problems),
-}
+/// What a form is answered, unless there are mistakes in it.
+type Mended<T> = Result<T, X402Problems>;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -255,7 +263,7 @@ async fn row(node: &Local, server: &X402Server) -> Result<ServerRow, Failure> {
 pub(super) async fn look(form: Form<X402Fields>) -> Page {
     let Form { visit, fields, .. } = form;
     match offered(visit.panel.node(), &fields).await? {
-        Mended::Taken((terms, most)) => {
+        Ok((terms, most)) => {
             let page = X402AddTemplate {
                 frame: visit.frame(Section::Catalog).await?,
                 terms: TermsShown::new(&terms, clock::now_secs()),
@@ -264,7 +272,7 @@ pub(super) async fn look(form: Form<X402Fields>) -> Page {
             };
             Ok(Rendered(&page).into_response())
         }
-        Mended::Wrong(problems) => list_page(&visit, &X402Params::default(), fields, problems).await,
+        Err(problems) => list_page(&visit, &X402Params::default(), fields, problems).await,
     }
 }
 
@@ -272,22 +280,20 @@ pub(super) async fn look(form: Form<X402Fields>) -> Page {
 async fn offered(node: &Local, fields: &X402Fields) -> Result<Mended<(X402Terms, Usdc)>, Failure> {
     let most = match fields.most() {
         Ok(most) => most,
-        Err(problems) => return Ok(Mended::Wrong(problems)),
+        Err(problems) => return Ok(Err(problems)),
     };
     let question = X402Question { url: fields.url.trim().to_owned() };
     let terms = match mendable(node.tell(endpoint::AskX402Server, &question).await)? {
         Ok(terms) => terms,
-        Err(problem) => {
-            return Ok(Mended::Wrong(X402Problems { url: Some(problem), ..X402Problems::default() }));
-        }
+        Err(problem) => return Ok(Err(X402Problems::of_url(problem))),
     };
     match terms.price {
         Some(Text(price)) if price > most => {
             let price = show::usdc(price);
             let problem = format!("The server asks {price} USDC for a call, which is more than this price.");
-            Ok(Mended::Wrong(X402Problems { max_price: Some(problem), ..X402Problems::default() }))
+            Ok(Err(X402Problems::of_price(problem)))
         }
-        _ => Ok(Mended::Taken((terms, most))),
+        _ => Ok(Ok((terms, most))),
     }
 }
 
@@ -295,8 +301,8 @@ async fn offered(node: &Local, fields: &X402Fields) -> Result<Mended<(X402Terms,
 pub(super) async fn add(form: Form<X402Fields>) -> Page {
     let Form { visit, fields, .. } = form;
     match tell(visit.panel.node(), &fields).await? {
-        Mended::Taken(server) => Ok(Done::ServerAdded.at(&address(server.id)).into_response()),
-        Mended::Wrong(problems) => list_page(&visit, &X402Params::default(), fields, problems).await,
+        Ok(server) => Ok(Done::ServerAdded.at(&address(server.id)).into_response()),
+        Err(problems) => list_page(&visit, &X402Params::default(), fields, problems).await,
     }
 }
 
@@ -304,13 +310,10 @@ pub(super) async fn add(form: Form<X402Fields>) -> Page {
 async fn tell(node: &Local, fields: &X402Fields) -> Result<Mended<X402Server>, Failure> {
     let most = match fields.most() {
         Ok(most) => most,
-        Err(problems) => return Ok(Mended::Wrong(problems)),
+        Err(problems) => return Ok(Err(problems)),
     };
     let new = NewX402Server { url: fields.url.trim().to_owned(), max_price: Some(most.into()) };
-    Ok(match mendable(node.tell(endpoint::AddX402Server, &new).await)? {
-        Ok(server) => Mended::Taken(server),
-        Err(problem) => Mended::Wrong(X402Problems { url: Some(problem), ..X402Problems::default() }),
-    })
+    Ok(mendable(node.tell(endpoint::AddX402Server, &new).await)?.map_err(X402Problems::of_url))
 }
 
 /// The address of the page of a server.
@@ -370,7 +373,7 @@ pub(super) async fn ask(Path(id): Path<String>, form: Form<X402Fields>) -> Page 
     match mendable(node.tell(endpoint::AskX402Server, &question).await)? {
         Ok(_) => Ok(Done::ServerAsked.at(&address(server.id)).into_response()),
         Err(problem) => {
-            let problems = X402Problems { path: Some(problem), ..X402Problems::default() };
+            let problems = X402Problems::of_path(problem);
             one_page(&visit, &server, &X402Params::default(), fields, problems).await
         }
     }
@@ -383,8 +386,8 @@ pub(super) async fn set_price(Path(id): Path<String>, form: Form<X402Fields>) ->
     let server = server_of(node, &id).await?;
     let fields = X402Fields { url: server.url.clone(), ..fields };
     match tell(node, &fields).await? {
-        Mended::Taken(server) => Ok(Done::ServerPrice.at(&address(server.id)).into_response()),
-        Mended::Wrong(X402Problems { url, max_price, .. }) => {
+        Ok(server) => Ok(Done::ServerPrice.at(&address(server.id)).into_response()),
+        Err(X402Problems { url, max_price, .. }) => {
             let problems = X402Problems { max_price: max_price.or(url), ..X402Problems::default() };
             one_page(&visit, &server, &X402Params::default(), fields, problems).await
         }
