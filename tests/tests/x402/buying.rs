@@ -1,7 +1,7 @@
 //! Buying from x402 servers: from another node, and from a server that lies, asks again, loses answers and takes nothing.
 
 use anyhow::{Context, Result, ensure};
-use axum::Router;
+use axum::{Router, response::Redirect};
 use farthing_control::{
     endpoint,
     types::{HistoryState, NewX402Server, X402Question},
@@ -9,7 +9,7 @@ use farthing_control::{
 use farthing_testnet::{NodeOptions, NodeProcess, demo::metrics};
 use farthing_tests::{
     command::farthing,
-    upstream::serve,
+    upstream::{Upstream, serve},
     wait::eventually,
     world::{Answer, PRICE},
 };
@@ -266,17 +266,24 @@ async fn what_is_promised_to_a_server_stays_in_the_wallet() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_in_a_private_network_is_not_added_where_such_places_are_not_reached() -> Result<()> {
+async fn a_server_in_a_private_network_is_neither_added_nor_asked_where_such_places_are_not_reached()
+-> Result<()> {
     let (shop, folder) = (Shop::open().await?, tempfile::tempdir()?);
     let options = NodeOptions::new(folder.path().join("buyer")).set("network.allow_private", &false);
     let options = options.set("network.rendezvous", &"off").set("network.upnp", &false);
     let node = NodeProcess::start_on(chain_of(&shop.anvil), options).await?;
-    for url in [shop.address()?, "http://10.0.0.7/api".to_owned()] {
-        let refused =
-            node.control().tell(endpoint::AddX402Server, &NewX402Server { url, max_price: None }).await;
-        let told = refused.err().map(|error| error.to_string()).unwrap_or_default();
-        ensure!(told.contains("private network"), "{told}");
+    let control = node.control();
+    let inside = Upstream::start().await?;
+    for url in [shop.address()?, inside.url(), "http://10.0.0.7/api".to_owned()] {
+        let asked = control.tell(endpoint::AskX402Server, &X402Question { url: url.clone() }).await.err();
+        let added =
+            control.tell(endpoint::AddX402Server, &NewX402Server { url, max_price: None }).await.err();
+        for refused in [asked, added] {
+            let told = refused.map(|error| error.to_string()).unwrap_or_default();
+            ensure!(told.contains("private network"), "{told}");
+        }
     }
+    assert_eq!(inside.hits(), 0);
     Ok(())
 }
 
@@ -325,6 +332,12 @@ async fn a_server_says_what_it_asks_and_no_call_costs_more_than_the_user_allows_
         serve(Router::new().fallback(|| async { vec![b'x'; RESPONSE_BODY_BYTES_DEFAULT + 1] })).await?;
     let terms = control.tell(endpoint::AskX402Server, &X402Question { url: free }).await?;
     ensure!(terms.status == 200 && terms.price.is_none() && terms.refused.is_none(), "{terms:?}");
+    // A server cannot lead the question elsewhere.
+    let to = format!("{}/v1/tides", server.url);
+    let leads = serve(Router::new().fallback(move || async move { Redirect::temporary(&to) })).await?;
+    let asked = server.asked();
+    let terms = control.tell(endpoint::AskX402Server, &X402Question { url: leads }).await?;
+    ensure!(terms.status == 307 && terms.price.is_none() && server.asked() == asked, "{terms:?}");
     Ok(())
 }
 
