@@ -6,6 +6,7 @@
 
 mod adapters;
 mod clocks;
+mod features;
 mod links;
 mod modules;
 mod mutants;
@@ -459,14 +460,17 @@ impl Package {
 }
 
 fn packages() -> Vec<Package> {
+    metadata()["packages"].as_array().unwrap().iter().map(package).collect()
+}
+
+fn metadata() -> Value {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
         .current_dir(repository())
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
-    metadata["packages"].as_array().unwrap().iter().map(package).collect()
+    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 fn package(described: &Value) -> Package {

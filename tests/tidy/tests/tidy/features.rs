@@ -1,0 +1,38 @@
+//! What tests play - connections, endpoints, services, clocks - is behind features of our packages, and no release has it.
+//!
+//! Here the manifests are read, in a moment. `deploy/test/dist-test.sh` asks cargo what it makes of all of them together.
+
+use serde_json::Value;
+
+use crate::metadata;
+
+/// The features with which something is played.
+const PLAYED: [&str; 2] = ["memory", "played"];
+/// What no release is built of (`deploy/build.sh`).
+const APART: &str = "farthing-peers";
+
+#[test]
+fn nothing_that_a_release_is_built_of_asks_for_what_tests_play() {
+    let metadata = metadata();
+    let packages = list(&metadata["packages"]);
+    let is_played = |feature: &&Value| feature.as_str().is_some_and(|name| PLAYED.contains(&name));
+    let mut asked = Vec::new();
+    for package in packages.iter().filter(|package| package["name"] != APART) {
+        let by_default = list(&package["features"]["default"]).iter().filter(is_played);
+        asked.extend(by_default.map(|feature| format!("{} has {feature} by default", package["name"])));
+        let of_ours = |one: &&Value| one["name"].as_str().is_some_and(|name| name.starts_with("farthing"));
+        let shipped = list(&package["dependencies"]).iter().filter(|one| one["kind"] != "dev");
+        for dependency in shipped.filter(of_ours) {
+            let features = list(&dependency["features"]).iter().filter(is_played);
+            let text =
+                |feature: &Value| format!("{} asks {} for {feature}", package["name"], dependency["name"]);
+            asked.extend(features.map(text));
+        }
+    }
+    assert!(asked.is_empty(), "leave it to [dev-dependencies]: {asked:#?}");
+}
+
+/// The elements of a list; none of anything else.
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
+}
