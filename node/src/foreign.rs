@@ -284,13 +284,14 @@ impl ForeignCalls {
         if price > max_price {
             return Err(BuyError::AboveMaxPrice { price, max_price });
         }
-        // The user may have removed the server, or lowered its highest price, while the server was asked.
+        // While the server was asked, the user may have removed it, lowered its highest price, or stopped all spending.
         let server = self.0.servers.get(order.service).ok_or(CatalogError::Unknown(order.service))?;
         let most = server.max_price.unwrap_or(max_price);
         if price > most {
             return Err(ForeignError::AboveServerPrice { price, most }.into());
         }
         let ForeignParts { consumer, funding, ledger, .. } = &self.0.parts;
+        consumer.may_spend()?;
         let time_secs = clock::now_secs();
         let limits = consumer.rules().limits();
         let hold = consumer.accounts().hold(day_of(time_secs), &order.grant, price, &limits)?;

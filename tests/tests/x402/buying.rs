@@ -342,10 +342,18 @@ async fn a_server_says_what_it_asks_and_no_call_costs_more_than_the_user_allows_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lower_highest_price_and_a_removal_also_count_for_a_call_whose_server_is_being_asked() -> Result<()>
+async fn a_stop_a_lower_price_and_a_removal_also_count_for_a_call_whose_server_is_being_asked() -> Result<()>
 {
     let (shop, server, buyer) = market().await?;
     let control = buyer.node.control();
+    let stop = async {
+        control.ask(endpoint::StopSpending).await?;
+        anyhow::Ok(())
+    };
+    let answer = call_meanwhile((&server, &buyer), "none", stop).await?;
+    expect(&answer, "spending-stopped", &json!(false))?;
+    control.ask(endpoint::ResumeSpending).await?;
+
     let most = Some(Usdc::from_micros(PRICE.micros() - 1).into());
     let new = NewX402Server { url: server.url.clone(), max_price: most };
     let lower = async {
