@@ -13,6 +13,7 @@
 mod activity;
 mod answer;
 mod body;
+mod finished;
 mod guard;
 mod listener;
 mod lobby;
@@ -56,6 +57,7 @@ use self::{
 };
 pub use self::{
     answer::attachment,
+    finished::finished,
     guard::{Hosts, guarded},
     listener::{Listener, listen},
     places::Desk,

@@ -10,7 +10,7 @@ use farthing_control::Local;
 use farthing_gateway::{Gateway, problem::turned_away, x402};
 use farthing_node::handles::Handles;
 use farthing_serve::{
-    Hosts, Limits, Port, Tls, guarded,
+    Hosts, Limits, Port, Tls, finished, guarded,
     tls::{self, ServerTls, TlsError},
 };
 use tokio_util::sync::CancellationToken;
@@ -53,7 +53,7 @@ impl Ports {
         let credentials = credentials.map_err(|error| Failure::new(Exit::Failure, error))??;
         let console = credentials.about(config);
         let node = running.node.clone();
-        let commands = commands::router(node.clone()).merge(commands::settings::router(running));
+        let commands = finished(commands::router(node.clone()).merge(commands::settings::router(running)));
         let panel = ConsoleState::new(Parts {
             access: credentials.access.clone(),
             node: Local::new(commands.clone()),
