@@ -10,6 +10,7 @@ use farthing_chain::{
 use farthing_control::{endpoint, types::ChannelState};
 use farthing_testnet::{anvil::Anvil, rpc};
 use farthing_tests::{
+    agreement::until_closed,
     calls::{cost, expect_free, expect_served, on_a_fixed_port, posing_as_public, setting},
     command::farthing,
     wait::eventually,
@@ -90,6 +91,8 @@ async fn a_wallet_that_never_holds_eth_buys_closes_and_has_its_rest_back() -> Re
     })
     .await?;
     expect_no_eth(&world, "the rest is back").await?;
+    // Its node reads it from the chain a moment later.
+    until_closed(&world.consumer).await?;
     world.settle_for(cost(3)).await
 }
 
