@@ -98,6 +98,15 @@ abstract contract Any {
         assert(token.balanceOf(address(channels)) == before.escrow);
     }
 
+    /// The channel after good claims of which the best is of this amount: all of it is claimed, or the whole deposit.
+    function _claimed(Before memory before, uint128 amount) internal view returns (State memory state) {
+        state = _state(before.id);
+        assert(state.deposited == before.state.deposited);
+        assert(state.closeAt == before.state.closeAt && state.round == before.state.round);
+        if (amount < state.deposited) assert(state.claimed == amount);
+        else assert(state.claimed == state.deposited);
+    }
+
     /// The token bars none of them.
     function _honest(PayChannels.Channel memory channel) internal view {
         vm.assume(!token.isBarred(address(channels)));
@@ -129,6 +138,20 @@ abstract contract Any {
         assembly ("memory-safe") {
             let isLow := iszero(gt(shr(1, shl(1, vs)), S_MAX))
             isSigned := and(and(isLow, iszero(iszero(recovered))), eq(recovered, signer))
+        }
+    }
+
+    /// Whether a claim adds something, in this state.
+    function _isGood(State memory state, PayChannels.Claim memory claim_, bool isSigned)
+        internal
+        pure
+        returns (bool isGood)
+    {
+        (uint256 amount, uint256 cumulative) = (claim_.amount, claim_.cumulative);
+        (uint256 deposited, uint256 claimed) = (state.deposited, state.claimed);
+        assembly ("memory-safe") {
+            let adds := and(gt(amount, claimed), gt(deposited, claimed))
+            isGood := and(and(isSigned, iszero(gt(amount, cumulative))), adds)
         }
     }
 

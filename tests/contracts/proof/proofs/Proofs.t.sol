@@ -8,7 +8,7 @@ import {Any} from "./Any.sol";
 
 /// @title What holds of every call, whatever its arguments, its caller and the state before it.
 ///
-/// Names that begin with `open_` are rules without a proof: no solver ended, or none was asked yet.
+/// Batches are in `Batches.t.sol`.
 contract Proofs is Any {
     // -------------------------------------------------------------------- claim
 
@@ -98,64 +98,6 @@ contract Proofs is Any {
         if (!isSigned || claim_.amount > claim_.cumulative) return state.claimed;
         uint128 target = claim_.amount < state.deposited ? claim_.amount : state.deposited;
         return target > state.claimed ? target : state.claimed;
-    }
-
-    // -------------------------------------------------------------------- batch
-
-    /// Whatever stands beside it: badly signed, stale, of another payee or token, or of the same channel.
-    function open_a_row_never_stops_another(
-        PayChannels.Claim memory good,
-        PayChannels.Claim memory any,
-        bool isFirst
-    ) public {
-        Before memory before = _before(good.channel);
-        _honest(good.channel);
-        uint128 due = _due(before.state, good, _isSigned(good, before.id));
-        vm.assume(due != 0);
-        State memory anyState = _state(Words.id(address(channels), any.channel));
-        vm.assume(anyState.claimed <= anyState.deposited);
-        unchecked {
-            // M2 with both channels.
-            uint256 owed = uint256(before.state.deposited) - before.state.claimed;
-            vm.assume(owed + anyState.deposited - anyState.claimed <= before.escrow);
-        }
-        PayChannels.Claim[] memory claims = new PayChannels.Claim[](2);
-        (claims[0], claims[1]) = isFirst ? (good, any) : (any, good);
-        (bool ok, bytes memory answer) =
-            _call(good.channel.payee, abi.encodeCall(PayChannels.claimMany, (address(token), claims)));
-        assert(ok && abi.decode(answer, (uint256)) >= due);
-        assert(_state(before.id).claimed >= before.state.claimed + due);
-    }
-
-    function open_a_batch_pays_what_its_rows_claim(
-        PayChannels.Claim memory one,
-        PayChannels.Claim memory other,
-        address caller
-    ) public {
-        Before memory before = _before(one.channel);
-        PayChannels.Claim[] memory claims = new PayChannels.Claim[](2);
-        (claims[0], claims[1]) = (one, other);
-        bytes32 otherId = Words.id(address(channels), other.channel);
-        State memory otherBefore = _state(otherId);
-        vm.assume(otherBefore.claimed <= otherBefore.deposited && before.otherId != otherId);
-        (bool ok, bytes memory answer) =
-            _call(caller, abi.encodeCall(PayChannels.claimMany, (address(token), claims)));
-        if (!ok) return _unchanged(before);
-        uint256 paid = abi.decode(answer, (uint256));
-        State memory state = _state(before.id);
-        State memory otherAfter = _state(otherId);
-        assert(state.claimed >= before.state.claimed && state.claimed <= state.deposited);
-        assert(state.claimed == before.state.claimed || caller == one.channel.payee);
-        assert(otherAfter.claimed == otherBefore.claimed || caller == other.channel.payee);
-        unchecked {
-            uint256 claimed = uint256(state.claimed) - before.state.claimed;
-            if (otherId != before.id) claimed += uint256(otherAfter.claimed) - otherBefore.claimed;
-            assert(paid == claimed);
-            if (caller != address(channels)) {
-                assert(before.escrow - token.balanceOf(address(channels)) == paid);
-            }
-        }
-        assert(_isSame(before.other, _state(before.otherId)));
     }
 
     // ------------------------------------------------------------------ deposit
