@@ -70,6 +70,9 @@ abstract contract Any {
     /// M2 and M3 after a call that changed one channel: what the escrow lost or won is what the channel did, no
     /// other channel knows of it, and the claimed sum did not go down.
     function _holds(Before memory before) internal view returns (State memory state) {
+        // First, because it needs no sums: what is asserted is known from there on, and a solver that knows sums spends
+        // its time on them.
+        assert(_isSame(before.other, _state(before.otherId)));
         state = _state(before.id);
         uint256 escrow = token.balanceOf(address(channels));
         assert(state.claimed >= before.state.claimed);
@@ -79,7 +82,6 @@ abstract contract Any {
             uint256 now_ = escrow + before.state.deposited + state.claimed;
             assert(now_ == before.escrow + state.deposited + before.state.claimed);
         }
-        assert(_isSame(before.other, _state(before.otherId)));
     }
 
     function _isSame(State memory one, State memory other) internal pure returns (bool) {
@@ -94,6 +96,15 @@ abstract contract Any {
     function _unchanged(Before memory before) internal view {
         assert(_isSame(before.state, _state(before.id)));
         assert(token.balanceOf(address(channels)) == before.escrow);
+    }
+
+    /// The channel after good claims of which the best is of this amount: all of it is claimed, or the whole deposit.
+    function _claimed(Before memory before, uint128 amount) internal view returns (State memory state) {
+        state = _state(before.id);
+        assert(state.deposited == before.state.deposited);
+        assert(state.closeAt == before.state.closeAt && state.round == before.state.round);
+        if (amount < state.deposited) assert(state.claimed == amount);
+        else assert(state.claimed == state.deposited);
     }
 
     /// The token bars none of them.
@@ -127,6 +138,20 @@ abstract contract Any {
         assembly ("memory-safe") {
             let isLow := iszero(gt(shr(1, shl(1, vs)), S_MAX))
             isSigned := and(and(isLow, iszero(iszero(recovered))), eq(recovered, signer))
+        }
+    }
+
+    /// Whether a claim adds something, in this state.
+    function _isGood(State memory state, PayChannels.Claim memory claim_, bool isSigned)
+        internal
+        pure
+        returns (bool isGood)
+    {
+        (uint256 amount, uint256 cumulative) = (claim_.amount, claim_.cumulative);
+        (uint256 deposited, uint256 claimed) = (state.deposited, state.claimed);
+        assembly ("memory-safe") {
+            let adds := and(gt(amount, claimed), gt(deposited, claimed))
+            isGood := and(and(isSigned, iszero(gt(amount, cumulative))), adds)
         }
     }
 

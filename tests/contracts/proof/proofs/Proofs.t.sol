@@ -8,7 +8,7 @@ import {Any} from "./Any.sol";
 
 /// @title What holds of every call, whatever its arguments, its caller and the state before it.
 ///
-/// Names that begin with `open_` are rules without a proof: no solver ended, or none was asked yet.
+/// Batches are in `Batches.t.sol`.
 contract Proofs is Any {
     // -------------------------------------------------------------------- claim
 
@@ -59,84 +59,45 @@ contract Proofs is Any {
         if (ok) assert(_state(before.id).claimed == before.state.claimed);
     }
 
-    /// Both are good. They end where the better of the two leads, so it does not matter which comes first.
-    function open_two_claims_in_either_order_end_in_the_same_state(
-        PayChannels.Claim memory one,
-        PayChannels.Claim memory other
-    ) public {
-        Before memory before = _before(one.channel);
-        other.channel = one.channel;
-        _honest(one.channel);
-        uint256 due = _due(before.state, one, _isSigned(one, before.id));
-        uint256 otherDue = _due(before.state, other, _isSigned(other, before.id));
-        vm.assume(due != 0 && otherDue != 0);
-        uint256 more;
-        assembly ("memory-safe") {
-            more := xor(due, and(xor(due, otherDue), sub(0, lt(due, otherDue))))
-        }
-        _call(one.channel.payee, abi.encodeCall(PayChannels.claim, (one)));
-        _call(one.channel.payee, abi.encodeCall(PayChannels.claim, (other)));
-        before.state.claimed += uint128(more);
-        assert(_isSame(_state(before.id), before.state));
-        assert(token.balanceOf(one.channel.payee) == before.payee + more);
-    }
+    // Two claims in either order end in the same state. Two calls in one proof are too much for the solvers, so three
+    // proofs say it together: what a claim adds is exactly what is due (above, in any state, so also in the one that
+    // an earlier claim left); what is due leads to the best claim so far; and the best of two does not depend on
+    // their order.
 
-    // -------------------------------------------------------------------- batch
-
-    /// Whatever stands beside it: badly signed, stale, of another payee or token, or of the same channel.
-    function open_a_row_never_stops_another(
-        PayChannels.Claim memory good,
-        PayChannels.Claim memory any,
-        bool isFirst
-    ) public {
-        Before memory before = _before(good.channel);
-        _honest(good.channel);
-        uint128 due = _due(before.state, good, _isSigned(good, before.id));
-        vm.assume(due != 0);
-        State memory anyState = _state(Words.id(address(channels), any.channel));
-        vm.assume(anyState.claimed <= anyState.deposited);
+    function check_what_is_due_leads_to_the_best_claim_so_far(
+        State memory state,
+        PayChannels.Claim memory claim_,
+        bool isSigned
+    ) public pure {
         unchecked {
-            // M2 with both channels.
-            uint256 owed = uint256(before.state.deposited) - before.state.claimed;
-            vm.assume(owed + anyState.deposited - anyState.claimed <= before.escrow);
+            assert(state.claimed + _due(state, claim_, isSigned) == _best(state, claim_, isSigned));
         }
-        PayChannels.Claim[] memory claims = new PayChannels.Claim[](2);
-        (claims[0], claims[1]) = isFirst ? (good, any) : (any, good);
-        (bool ok, bytes memory answer) =
-            _call(good.channel.payee, abi.encodeCall(PayChannels.claimMany, (address(token), claims)));
-        assert(ok && abi.decode(answer, (uint256)) >= due);
-        assert(_state(before.id).claimed >= before.state.claimed + due);
     }
 
-    function open_a_batch_pays_what_its_rows_claim(
+    function check_the_best_of_two_claims_is_the_same_in_either_order(
+        State memory state,
         PayChannels.Claim memory one,
         PayChannels.Claim memory other,
-        address caller
-    ) public {
-        Before memory before = _before(one.channel);
-        PayChannels.Claim[] memory claims = new PayChannels.Claim[](2);
-        (claims[0], claims[1]) = (one, other);
-        bytes32 otherId = Words.id(address(channels), other.channel);
-        State memory otherBefore = _state(otherId);
-        vm.assume(otherBefore.claimed <= otherBefore.deposited && before.otherId != otherId);
-        (bool ok, bytes memory answer) =
-            _call(caller, abi.encodeCall(PayChannels.claimMany, (address(token), claims)));
-        if (!ok) return _unchanged(before);
-        uint256 paid = abi.decode(answer, (uint256));
-        State memory state = _state(before.id);
-        State memory otherAfter = _state(otherId);
-        assert(state.claimed >= before.state.claimed && state.claimed <= state.deposited);
-        assert(state.claimed == before.state.claimed || caller == one.channel.payee);
-        assert(otherAfter.claimed == otherBefore.claimed || caller == other.channel.payee);
-        unchecked {
-            uint256 claimed = uint256(state.claimed) - before.state.claimed;
-            if (otherId != before.id) claimed += uint256(otherAfter.claimed) - otherBefore.claimed;
-            assert(paid == claimed);
-            if (caller != address(channels)) {
-                assert(before.escrow - token.balanceOf(address(channels)) == paid);
-            }
-        }
-        assert(_isSame(before.other, _state(before.otherId)));
+        bool isOneSigned,
+        bool isOtherSigned
+    ) public pure {
+        State memory first = State(
+            state.deposited, _best(state, one, isOneSigned), state.closeAt, state.round
+        );
+        State memory second =
+            State(state.deposited, _best(state, other, isOtherSigned), state.closeAt, state.round);
+        assert(_best(first, other, isOtherSigned) == _best(second, one, isOneSigned));
+    }
+
+    /// The claimed sum after a claim.
+    function _best(State memory state, PayChannels.Claim memory claim_, bool isSigned)
+        private
+        pure
+        returns (uint128)
+    {
+        if (!isSigned || claim_.amount > claim_.cumulative) return state.claimed;
+        uint128 target = claim_.amount < state.deposited ? claim_.amount : state.deposited;
+        return target > state.claimed ? target : state.claimed;
     }
 
     // ------------------------------------------------------------------ deposit
@@ -188,7 +149,7 @@ contract Proofs is Any {
 
     // -------------------------------------------------------------------- close
 
-    function open_a_close_is_for_the_payee_and_refunds_the_payer(
+    function check_a_close_is_for_the_payee_and_refunds_the_payer(
         PayChannels.Claim memory claim_,
         address caller,
         uint40 time
@@ -201,7 +162,7 @@ contract Proofs is Any {
         _closed(before, claim_, answer, time);
     }
 
-    function open_a_signed_close_is_the_payees_word_on_this_deposit_and_round(
+    function check_a_signed_close_is_the_payees_word_on_this_deposit_and_round(
         PayChannels.Claim memory claim_,
         PayChannels.Consent memory consent,
         address caller,
@@ -230,21 +191,27 @@ contract Proofs is Any {
         private
         view
     {
-        State memory state = _holds(before);
-        uint128 due = _due(before.state, claim_, _isSigned(claim_, before.id));
         (uint128 paid, uint128 refund) = abi.decode(answer, (uint128, uint128));
-        assert(paid == due && state.claimed == before.state.claimed + due);
+        // Balances are compared with the answer, and the answer with what is due at the very end: a solver that knows
+        // what is due spends its time on this sum.
         unchecked {
-            assert(token.balanceOf(claim_.channel.payee) == before.payee + due);
+            assert(token.balanceOf(claim_.channel.payee) == before.payee + paid);
             assert(token.balanceOf(claim_.channel.payer) == before.payer + refund);
         }
+        State memory state = _holds(before);
         if (state.closeAt == 0) {
             assert(state.deposited == state.claimed);
+            unchecked {
+                assert(state.round == uint24(before.state.round + 1));
+            }
             assert(refund == before.state.deposited - state.claimed);
         } else {
             // The token refused the refund: all of it may be withdrawn at once.
             assert(refund == 0 && state.deposited == before.state.deposited && state.closeAt == time);
+            assert(state.round == before.state.round);
         }
+        assert(state.claimed == before.state.claimed + paid);
+        assert(paid == _due(before.state, claim_, _isSigned(claim_, before.id)));
     }
 
     function check_a_close_is_requested_by_payer_or_signer(
