@@ -24,7 +24,8 @@ const SECRET_FIELDS: [&str; 5] = ["password", "repeated", "passphrase", "header_
 const SECRET_PLACES: [&str; 2] = ["/words", "/phrase"];
 
 /// Parts of addresses that take forms and are no pages.
-const NO_PAGES: [&str; 18] = [
+const NO_PAGES: [&str; 19] = [
+    "/add",
     "/approve",
     "/refuse",
     "/price",

@@ -212,10 +212,8 @@ impl Consumer {
                 Ok(share) => return Ok(Some(share)),
                 Err(wait) if Instant::now() + wait < until => tokio::time::sleep(wait).await,
                 Err(wait) => {
-                    return Err(BuyError::ShareUsed {
-                        secret: order.grant.name.clone(),
-                        wait_secs: wait_secs(wait),
-                    });
+                    let secret = order.grant.name.clone();
+                    return Err(BuyError::ShareUsed { secret, wait_secs: wait_secs(wait) });
                 }
             }
         }

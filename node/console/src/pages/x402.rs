@@ -207,7 +207,7 @@ impl X402Fields {
     }
 }
 
-/// What a form is answered, unless there are mistakes in it.
+/// The answer to a form, or the mistakes in it.
 type Mended<T> = Result<T, X402Problems>;
 
 #[derive(Default, Deserialize)]

@@ -164,7 +164,7 @@ fn packages_depend_only_in_the_direction_of_the_architecture() {
         // It calls what reads strangers' bytes, and runs no node.
         ("farthing-fuzz", readers.to_vec()),
         // It compiles files of the node a second time, and none of its packages.
-        ("farthing-models", vec!["farthing-protocol"]),
+        ("farthing-models", vec!["farthing-protocol", "farthing-values"]),
         ("farthing-tidy", vec![]),
         // It compiles without the node, in seconds.
         ("farthing-simulation", vec![DIRECTORY]),
