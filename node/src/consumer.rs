@@ -128,8 +128,8 @@ pub struct Bought {
     pub body: Bytes,
     pub price: Usdc,
     pub charged: Usdc,
-    /// Digest of the owner's receipt; of an x402 server the transaction that paid it, or zeros while it is not known.
-    pub receipt: farthing_protocol::Hash,
+    /// Digest of the owner's receipt. An x402 server signs none.
+    pub receipt: Option<farthing_protocol::Hash>,
     pub timing: Timing,
     /// True if the call had been paid before, and its answer is given again.
     pub is_repeat: bool,

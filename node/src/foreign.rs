@@ -270,7 +270,7 @@ impl ForeignCalls {
         let answer = exchange.send(None).await.map_err(ForeignError::Unreachable)?;
         if answer.status != PAYMENT_REQUIRED {
             let timing = Timing { network: started.elapsed(), ..Timing::default() };
-            return Ok(bought(order.call_id, answer, (Usdc::ZERO, None), timing));
+            return Ok(bought(order.call_id, answer, Usdc::ZERO, timing));
         }
         let offers = Offers::read(answer.required.as_deref(), &answer.body).map_err(ForeignError::Offer)?;
         let max_price = order.max_price.ok_or(ForeignError::NoMaxPrice)?;
@@ -380,8 +380,7 @@ impl ForeignCalls {
         let why = match answer {
             Ok(answer) if answer.status != PAYMENT_REQUIRED => {
                 // While the server does not say that it took the payment, it may yet: it counts as charged until the chain tells.
-                let transaction = taken.and_then(|taken| taken.transaction);
-                return Ok(bought(call_id, answer, (price, transaction), timing));
+                return Ok(bought(call_id, answer, price, timing));
             }
             Ok(_) if taken.is_some() => {
                 let why = "asks for another one, which this node does not make".to_owned();
@@ -422,7 +421,7 @@ impl ForeignCalls {
             return Err(withheld("does not repeat its answer".to_owned()).into());
         }
         let timing = Timing { network: started.elapsed(), ..Timing::default() };
-        Ok(Bought { is_repeat: true, ..bought(purchase.call_id, answer, (charged, None), timing) })
+        Ok(Bought { is_repeat: true, ..bought(purchase.call_id, answer, charged, timing) })
     }
 }
 
@@ -458,14 +457,8 @@ fn request_of(order: &Order, deadline: Duration) -> CallRequest {
     }
 }
 
-/// An answer as its caller gets it. What is paid is exactly the price.
-fn bought(
-    call_id: CallId,
-    answer: ForeignAnswer,
-    (price, transaction): (Usdc, Option<Hash>),
-    timing: Timing,
-) -> Bought {
+/// An answer as its caller gets it. What is paid is exactly the price, and the server's word on its transaction is no receipt.
+fn bought(call_id: CallId, answer: ForeignAnswer, price: Usdc, timing: Timing) -> Bought {
     let ForeignAnswer { status, headers, body, .. } = answer;
-    let receipt = transaction.unwrap_or_default();
-    Bought { call_id, status, headers, body, price, charged: price, receipt, timing, is_repeat: false }
+    Bought { call_id, status, headers, body, price, charged: price, receipt: None, timing, is_repeat: false }
 }

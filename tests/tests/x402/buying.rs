@@ -69,6 +69,7 @@ async fn a_call_of_another_nodes_port_is_paid_once_answered_and_in_every_book() 
     assert_eq!(answer.header("payment-response"), "", "what is between the two nodes stays there");
     let again = buyer.call("/ok", "one", Some(ENOUGH)).await?;
     ensure!(again.status == StatusCode::OK && again.body == answer.body, "{again:?}");
+    assert_eq!([&answer, &again].map(|answer| answer.header("x-farthing-receipt")), ["", ""]);
     expect(&buyer.call("/html", "one", Some(ENOUGH)).await?, "call-id-conflict", &json!(false))?;
     assert_eq!(shop.upstream.hits(), 1);
     shop.check(1).await?;
