@@ -176,7 +176,9 @@ impl ForeignCalls {
             Err(reason) => return ForeignTerms { refused: Some(reason.to_string()), ..terms },
         };
         let chosen = match self.0.parts.chain.token_domain().await {
-            Ok(token) => offers.choose(&token).map_err(|reason| reason.to_string()),
+            Ok(token) => {
+                offers.choose_for(self.0.parts.signer.address(), &token).map_err(|reason| reason.to_string())
+            }
             Err(error) => Err(error.to_string()),
         };
         terms.with(&offers, chosen.as_ref().map_err(Clone::clone))
@@ -275,14 +277,14 @@ impl ForeignCalls {
         let offers = Offers::read(answer.required.as_deref(), &answer.body).map_err(ForeignError::Offer)?;
         let max_price = order.max_price.ok_or(ForeignError::NoMaxPrice)?;
         let token = self.0.parts.chain.token_domain().await?;
-        let offer = offers.choose(&token);
+        let offer = offers.choose_for(self.0.parts.signer.address(), &token);
         let terms = ForeignTerms::answered(&exchange.url, answer.status);
         let chosen = offer.as_ref().map_err(ToString::to_string);
         self.0.servers.hear(order.service, terms.with(&offers, chosen));
         let offer = offer.map_err(ForeignError::Offer)?;
         let price = offer.price;
         if price > max_price {
-            return Err(BuyError::AboveMaxPrice { price, max_price });
+            return Err(ForeignError::AboveMaxPrice { price, max_price }.into());
         }
         // While the server was asked, the user may have removed it, lowered its highest price, or stopped all spending.
         let server = self.0.servers.get(order.service).ok_or(CatalogError::Unknown(order.service))?;

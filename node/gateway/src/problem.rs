@@ -375,6 +375,7 @@ impl From<&BuyError> for Problem {
             | BuyError::NotRepeated { charged, .. }
             | BuyError::Foreign(ForeignError::Withheld { charged, .. }) => problem.charging(Some(*charged)),
             BuyError::AboveMaxPrice { price, .. }
+            | BuyError::Foreign(ForeignError::AboveMaxPrice { price, .. })
             | BuyError::DeclinedCharged { price }
             | BuyError::PriceChanged { now: price, .. } => problem.costing(*price),
             BuyError::Flagged { refused, .. } => {
@@ -404,6 +405,9 @@ impl From<&BuyError> for Problem {
 const fn foreign(error: &ForeignError) -> (StatusCode, Name, &'static str) {
     match error {
         ForeignError::NoMaxPrice => (PAYMENT, Name::PriceAboveCap, "The call names no highest price"),
+        ForeignError::AboveMaxPrice { .. } => {
+            (PAYMENT, Name::PriceAboveCap, "The price is above the caller's limit")
+        }
         ForeignError::AboveServerPrice { .. } => {
             (PAYMENT, Name::PriceAboveCap, "The call costs more than you allow this server")
         }

@@ -124,6 +124,7 @@ async fn an_offer_that_lies_or_is_too_dear_is_refused_and_nothing_is_signed() ->
         (json!({ "network": "eip155:8453" }), ENOUGH, "no-common-scheme"),
         (json!({ "asset": elsewhere }), ENOUGH, "no-common-scheme"),
         (json!({ "scheme": "upto" }), ENOUGH, "no-common-scheme"),
+        (json!({ "payTo": buyer.wallet.to_string() }), ENOUGH, "no-common-scheme"),
         (json!({ "amount": "10001" }), ENOUGH, "price-above-cap"),
         (json!({ "amount": "10001" }), "1", "over-limit"),
     ] {

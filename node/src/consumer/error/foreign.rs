@@ -8,6 +8,8 @@ use farthing_x402::NoOffer;
 pub enum ForeignError {
     #[error("a call of an x402 server needs `max_price`, because the server names a price for each call")]
     NoMaxPrice,
+    #[error("this call of an x402 server costs {price} USDC and `max_price` is {max_price} USDC")]
+    AboveMaxPrice { price: Usdc, max_price: Usdc },
     #[error("the x402 server asks {price} USDC, and the highest price that you set for it is {most} USDC")]
     AboveServerPrice { price: Usdc, most: Usdc },
     #[error("the path leads out of the address of this x402 server")]
@@ -36,6 +38,9 @@ impl ForeignError {
     pub const fn next_step(&self) -> &'static str {
         match self {
             Self::NoMaxPrice => "Set `max_price` to the most that this call may cost.",
+            Self::AboveMaxPrice { .. } => {
+                "Nothing was paid. Raise `max_price` in the call; every call of an x402 server needs one."
+            }
             Self::AboveServerPrice { .. } => {
                 "Nothing was paid. Set another highest price with `farthing x402 add URL --max-price USDC`, or in the console."
             }
