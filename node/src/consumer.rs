@@ -316,7 +316,7 @@ impl Consumer {
         let mut turn = self.0.turns.take(order.call_id).await;
         let earlier = self.0.accounts.earlier(order.call_id).map_err(BuyError::Unread)?;
         if !earlier.belongs_to(&order.grant) {
-            return Err(BuyError::CallIdConflict);
+            return Err(BuyError::CallIdOfAnother);
         }
         self.may_buy().map_err(|error| earlier.tell(error))?;
         match earlier.server() {

@@ -231,7 +231,7 @@ impl ForeignCalls {
         let ForeignParts { consumer, ledger, .. } = &self.0.parts;
         let earlier = consumer.accounts().earlier(order.call_id).map_err(BuyError::Unread)?;
         if !earlier.belongs_to(&order.grant) {
-            return Err(BuyError::CallIdConflict);
+            return Err(BuyError::CallIdOfAnother);
         }
         consumer.may_buy().map_err(|error| earlier.tell(error))?;
         let request = request_of(order, self.0.parts.call_deadline);

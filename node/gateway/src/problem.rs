@@ -334,6 +334,9 @@ impl From<&BuyError> for Problem {
             BuyError::CallIdConflict => {
                 (CONFLICT, Name::CallIdConflict, "This call id was used for another call")
             }
+            BuyError::CallIdOfAnother => {
+                (CONFLICT, Name::CallIdConflict, "This call id belongs to a call of another secret")
+            }
             BuyError::Busy(_) | BuyError::ShareUsed { .. } => {
                 (BUSY, Name::OwnerBusy, "Too many calls are under way")
             }

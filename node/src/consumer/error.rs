@@ -105,6 +105,8 @@ pub enum BuyError {
     DeclinedCharged { price: Usdc },
     #[error("the call id was already used with another service, path, parameters or body")]
     CallIdConflict,
+    #[error("the call id belongs to a call of another consumer secret; this request was not sent and not charged")]
+    CallIdOfAnother,
     #[error("the call did not reach the owner's node: {0}")]
     OwnerUnreachable(#[source] LastKnown),
     /// The owner may well be there. Never [`BooksError::Ledger`]: that is this node's fault, and [`BuyError::Ledger`].
@@ -256,6 +258,9 @@ impl BuyError {
                  the console's page Limits."
             }
             Self::CallIdConflict => "Use a new call_id (or Idempotency-Key) for a different call.",
+            Self::CallIdOfAnother => {
+                "Use a new call_id. Only that secret and the node's own one get the answer of the earlier call."
+            }
             Self::Foreign(error) => error.next_step(),
             Self::Busy(_) | Self::ShareUsed { .. } => {
                 "Wait as Retry-After says, then send the call again. Nothing was sent."

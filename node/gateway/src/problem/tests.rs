@@ -105,6 +105,7 @@ fn every_error() -> Vec<BuyError> {
             cap: Some(Cap::Limit(OverLimit::Price { price: USDC, price_max: USDC })),
         },
         BuyError::CallIdConflict,
+        BuyError::CallIdOfAnother,
         BuyError::OwnerUnreachable(LastKnown::NeverServed),
         BuyError::BooksUnseen(BooksError::Slow),
         BuyError::TimeUp(None),
