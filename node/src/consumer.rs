@@ -16,7 +16,7 @@ use std::{
 
 use bytes::Bytes;
 use farthing_chain::ChainHandle;
-use farthing_discovery::{Catalog, CatalogError, KnownService};
+use farthing_discovery::{Catalog, KnownService};
 use farthing_ledger::Ledger;
 use farthing_network::NetworkHandle;
 use farthing_os::clock;
@@ -322,7 +322,7 @@ impl Consumer {
         match earlier.server() {
             // The user has removed it since. The chain tells how its payment ends, and no owner's word on it counts.
             Some(server) if server == order.service => {
-                return Err(earlier.tell(CatalogError::Unknown(server).into()));
+                return Err(earlier.tell(ForeignError::Removed(server).into()));
             }
             Some(_) => return Err(BuyError::CallIdConflict),
             None => {}

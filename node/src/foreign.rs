@@ -112,6 +112,18 @@ impl ForeignCalls {
         self.0.servers.has(service)
     }
 
+    /// Tells of a call that failed because its service is unknown if the service is an x402 server that the user removed.
+    pub fn explain(&self, error: BuyError) -> BuyError {
+        match error {
+            BuyError::Service(CatalogError::Unknown(service) | CatalogError::NotKept { service, .. })
+                if self.0.servers.was_removed(service) =>
+            {
+                ForeignError::Removed(service).into()
+            }
+            error => error,
+        }
+    }
+
     /// Lists the servers, by their ids.
     pub fn servers(&self) -> Vec<ForeignServer> {
         self.0.servers.all()
@@ -210,7 +222,7 @@ impl ForeignCalls {
 
     async fn buy_now(&self, order: &Order) -> Result<Bought, BuyError> {
         order.in_scope()?;
-        let server = self.0.servers.get(order.service).ok_or(CatalogError::Unknown(order.service))?;
+        let server = self.0.servers.get(order.service).ok_or(ForeignError::Removed(order.service))?;
         let url = target(&server.url, order).ok_or(ForeignError::Path)?;
         let exchange = Exchange {
             client: self.0.servers.client(&server.url)?,
@@ -287,7 +299,7 @@ impl ForeignCalls {
             return Err(ForeignError::AboveMaxPrice { price, max_price }.into());
         }
         // While the server was asked, the user may have removed it, lowered its highest price, or stopped all spending.
-        let server = self.0.servers.get(order.service).ok_or(CatalogError::Unknown(order.service))?;
+        let server = self.0.servers.get(order.service).ok_or(ForeignError::Removed(order.service))?;
         let most = server.max_price.unwrap_or(max_price);
         if price > most {
             return Err(ForeignError::AboveServerPrice { price, most }.into());

@@ -407,6 +407,9 @@ impl From<&BuyError> for Problem {
 /// A call of an x402 server.
 const fn foreign(error: &ForeignError) -> (StatusCode, Name, &'static str) {
     match error {
+        ForeignError::Removed(_) => {
+            (NOT_FOUND, Name::UnknownService, "This x402 server was removed from the node")
+        }
         ForeignError::NoMaxPrice => (PAYMENT, Name::PriceAboveCap, "The call names no highest price"),
         ForeignError::AboveMaxPrice { .. } => {
             (PAYMENT, Name::PriceAboveCap, "The price is above the caller's limit")

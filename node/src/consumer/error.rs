@@ -105,7 +105,9 @@ pub enum BuyError {
     DeclinedCharged { price: Usdc },
     #[error("the call id was already used with another service, path, parameters or body")]
     CallIdConflict,
-    #[error("the call id belongs to a call of another consumer secret; this request was not sent and not charged")]
+    #[error(
+        "the call id belongs to a call of another consumer secret; this request was not sent and not charged"
+    )]
     CallIdOfAnother,
     #[error("the call did not reach the owner's node: {0}")]
     OwnerUnreachable(#[source] LastKnown),
@@ -392,7 +394,13 @@ fn not_stored(error: &LedgerError) -> String {
 }
 
 fn not_known(reason: &NoAnswer) -> String {
-    let goes_on = if let NoAnswer::Elsewhere(_) = reason { "" } else { "; this node keeps asking" };
+    let goes_on = match reason {
+        NoAnswer::Elsewhere(_) => "",
+        NoAnswer::NotAsked(why) if matches!(**why, BuyError::Foreign(ForeignError::Removed(_))) => {
+            "; this node asks the chain whether the server took the payment"
+        }
+        _ => "; this node keeps asking",
+    };
     format!("it is not known yet whether the call was charged ({reason}){goes_on}")
 }
 

@@ -110,7 +110,9 @@ async fn servers_are_listed_and_called_until_they_are_removed() -> Result<()> {
     assert_eq!(answer.json(), json!({ "sold": true }));
     farthing(&buyer.node, &["x402", "remove", &id]).await?.ok()?;
     ensure!(control.ask(endpoint::X402Servers).await?.is_empty());
-    expect(&buyer.call("/v1/data", "two", Some(ENOUGH)).await?, "unknown-service", &json!(false))?;
+    let answer = buyer.call("/v1/data", "two", Some(ENOUGH)).await?;
+    expect(&answer, "unknown-service", &json!(false))?;
+    ensure!(answer.json()["detail"].as_str().is_some_and(|detail| detail.contains("removed")), "{answer:?}");
     buyer.check(&shop, Usdc::from_micros(2 * PRICE.micros())).await
 }
 

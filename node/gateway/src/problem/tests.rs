@@ -123,6 +123,7 @@ fn every_error() -> Vec<BuyError> {
         BuyError::BodyGone { charged: Usdc::ZERO },
         BuyError::BodyGone { charged: USDC },
         BuyError::Undecided(LastKnown::Running.into()),
+        BuyError::Foreign(ForeignError::Removed(service)),
         BuyError::Foreign(ForeignError::NoMaxPrice),
         BuyError::Foreign(ForeignError::AboveMaxPrice { price: USDC, max_price: Usdc::ZERO }),
         BuyError::Foreign(ForeignError::AboveServerPrice { price: USDC, most: Usdc::ZERO }),
