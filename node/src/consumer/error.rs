@@ -1,7 +1,5 @@
 //! Every way a purchase can fail, with the step to take next.
 
-use std::fmt;
-
 use farthing_chain::ChainError;
 use farthing_discovery::{CatalogError, ContentError, PlanError};
 use farthing_ledger::LedgerError;
@@ -18,11 +16,13 @@ use super::{
 mod books;
 mod causes;
 mod foreign;
+mod funds;
 
 use books::spoken;
 pub use books::{BadPage, BooksError, NotTold, Unseen};
 pub use causes::{AwaitedClose, AwaitedDeposit, LastKnown, NoAnswer, NoRoom, PendingDeposit};
 pub use foreign::ForeignError;
+pub use funds::MissingFunds;
 
 /// Every way a purchase can fail. Unless the text says otherwise nothing was charged.
 #[derive(Debug, thiserror::Error)]
@@ -301,43 +301,6 @@ impl BuyError {
         } else {
             None
         }
-    }
-}
-
-/// The money that the wallet lacks, with everything needed to mend that.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MissingFunds {
-    pub address: Address,
-    pub chain: String,
-    pub usdc_have: Usdc,
-    pub usdc_need: Usdc,
-    /// True if ETH for gas is missing too.
-    pub eth_missing: bool,
-    /// The reason that the owner does not pay the gas instead.
-    pub not_sponsored: Option<String>,
-}
-
-impl fmt::Display for MissingFunds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lacks_usdc = self.usdc_have < self.usdc_need;
-        write!(f, "the wallet {} on {} ", self.address, self.chain)?;
-        if lacks_usdc {
-            write!(f, "holds {} USDC and this call needs a deposit of {}", self.usdc_have, self.usdc_need)?;
-        }
-        if self.eth_missing {
-            write!(f, "{}has no ETH for gas", if lacks_usdc { ", and " } else { "" })?;
-        }
-        if let Some(why) = &self.not_sponsored {
-            write!(f, ", which the owner does not pay ({why})")?;
-        }
-        f.write_str("; send ")?;
-        if lacks_usdc {
-            write!(f, "at least {} USDC", self.usdc_need.saturating_sub(self.usdc_have))?;
-        }
-        if self.eth_missing {
-            write!(f, "{}0.0002 ETH", if lacks_usdc { " and " } else { "" })?;
-        }
-        write!(f, " to it")
     }
 }
 

@@ -38,6 +38,7 @@ fn every_error() -> Vec<BuyError> {
         usdc_need: USDC,
         eth_missing: true,
         not_sponsored: Some(text()),
+        signed: Some((USDC, 1)),
     };
     let figures = Figures { failed: 6, broke: 0, of: 6, since_secs: 0, last: text() };
     let errors: Vec<BuyError> = vec![
