@@ -104,6 +104,9 @@ async fn servers_are_listed_and_called_until_they_are_removed() -> Result<()> {
     assert_eq!((&shown[0]["id"], shown.as_array().map(Vec::len)), (&json!(id), Some(1)));
     let called = ["call", &id, "GET", "/v1/data", "--max-price", ENOUGH];
     assert_eq!(farthing(&buyer.node, &called).await?.ok()?.out, "{\"sold\":true}");
+    farthing(&buyer.node, &["secret", "create", "agent"]).await?.ok()?;
+    let pinned = farthing(&buyer.node, &["secret", "pin", "agent", &id]).await?;
+    ensure!(pinned.code == 2 && pinned.err.contains("is an x402 server"), "{pinned:?}");
     server.speak_version_one();
     let answer = buyer.call("/v1/data", "one", Some(ENOUGH)).await?;
     ensure!(answer.status == StatusCode::OK, "{answer:?}");
