@@ -16,7 +16,7 @@ use std::{
 
 use bytes::Bytes;
 use farthing_chain::ChainHandle;
-use farthing_discovery::{Catalog, CatalogError, KnownService};
+use farthing_discovery::{Catalog, KnownService};
 use farthing_ledger::Ledger;
 use farthing_network::NetworkHandle;
 use farthing_os::clock;
@@ -128,8 +128,8 @@ pub struct Bought {
     pub body: Bytes,
     pub price: Usdc,
     pub charged: Usdc,
-    /// Digest of the owner's receipt; of an x402 server the transaction that paid it, or zeros while it is not known.
-    pub receipt: farthing_protocol::Hash,
+    /// Digest of the owner's receipt. An x402 server signs none.
+    pub receipt: Option<farthing_protocol::Hash>,
     pub timing: Timing,
     /// True if the call had been paid before, and its answer is given again.
     pub is_repeat: bool,
@@ -316,13 +316,13 @@ impl Consumer {
         let mut turn = self.0.turns.take(order.call_id).await;
         let earlier = self.0.accounts.earlier(order.call_id).map_err(BuyError::Unread)?;
         if !earlier.belongs_to(&order.grant) {
-            return Err(BuyError::CallIdConflict);
+            return Err(BuyError::CallIdOfAnother);
         }
         self.may_buy().map_err(|error| earlier.tell(error))?;
         match earlier.server() {
             // The user has removed it since. The chain tells how its payment ends, and no owner's word on it counts.
             Some(server) if server == order.service => {
-                return Err(earlier.tell(CatalogError::Unknown(server).into()));
+                return Err(earlier.tell(ForeignError::Removed(server).into()));
             }
             Some(_) => return Err(BuyError::CallIdConflict),
             None => {}

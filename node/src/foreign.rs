@@ -112,6 +112,18 @@ impl ForeignCalls {
         self.0.servers.has(service)
     }
 
+    /// Tells of a call that failed because its service is unknown if the service is an x402 server that the user removed.
+    pub fn explain(&self, error: BuyError) -> BuyError {
+        match error {
+            BuyError::Service(CatalogError::Unknown(service) | CatalogError::NotKept { service, .. })
+                if self.0.servers.was_removed(service) =>
+            {
+                ForeignError::Removed(service).into()
+            }
+            error => error,
+        }
+    }
+
     /// Lists the servers, by their ids.
     pub fn servers(&self) -> Vec<ForeignServer> {
         self.0.servers.all()
@@ -176,7 +188,9 @@ impl ForeignCalls {
             Err(reason) => return ForeignTerms { refused: Some(reason.to_string()), ..terms },
         };
         let chosen = match self.0.parts.chain.token_domain().await {
-            Ok(token) => offers.choose(&token).map_err(|reason| reason.to_string()),
+            Ok(token) => {
+                offers.choose_for(self.0.parts.signer.address(), &token).map_err(|reason| reason.to_string())
+            }
             Err(error) => Err(error.to_string()),
         };
         terms.with(&offers, chosen.as_ref().map_err(Clone::clone))
@@ -208,7 +222,7 @@ impl ForeignCalls {
 
     async fn buy_now(&self, order: &Order) -> Result<Bought, BuyError> {
         order.in_scope()?;
-        let server = self.0.servers.get(order.service).ok_or(CatalogError::Unknown(order.service))?;
+        let server = self.0.servers.get(order.service).ok_or(ForeignError::Removed(order.service))?;
         let url = target(&server.url, order).ok_or(ForeignError::Path)?;
         let exchange = Exchange {
             client: self.0.servers.client(&server.url)?,
@@ -229,7 +243,7 @@ impl ForeignCalls {
         let ForeignParts { consumer, ledger, .. } = &self.0.parts;
         let earlier = consumer.accounts().earlier(order.call_id).map_err(BuyError::Unread)?;
         if !earlier.belongs_to(&order.grant) {
-            return Err(BuyError::CallIdConflict);
+            return Err(BuyError::CallIdOfAnother);
         }
         consumer.may_buy().map_err(|error| earlier.tell(error))?;
         let request = request_of(order, self.0.parts.call_deadline);
@@ -270,22 +284,22 @@ impl ForeignCalls {
         let answer = exchange.send(None).await.map_err(ForeignError::Unreachable)?;
         if answer.status != PAYMENT_REQUIRED {
             let timing = Timing { network: started.elapsed(), ..Timing::default() };
-            return Ok(bought(order.call_id, answer, (Usdc::ZERO, None), timing));
+            return Ok(bought(order.call_id, answer, Usdc::ZERO, timing));
         }
         let offers = Offers::read(answer.required.as_deref(), &answer.body).map_err(ForeignError::Offer)?;
         let max_price = order.max_price.ok_or(ForeignError::NoMaxPrice)?;
         let token = self.0.parts.chain.token_domain().await?;
-        let offer = offers.choose(&token);
+        let offer = offers.choose_for(self.0.parts.signer.address(), &token);
         let terms = ForeignTerms::answered(&exchange.url, answer.status);
         let chosen = offer.as_ref().map_err(ToString::to_string);
         self.0.servers.hear(order.service, terms.with(&offers, chosen));
         let offer = offer.map_err(ForeignError::Offer)?;
         let price = offer.price;
         if price > max_price {
-            return Err(BuyError::AboveMaxPrice { price, max_price });
+            return Err(ForeignError::AboveMaxPrice { price, max_price }.into());
         }
         // While the server was asked, the user may have removed it, lowered its highest price, or stopped all spending.
-        let server = self.0.servers.get(order.service).ok_or(CatalogError::Unknown(order.service))?;
+        let server = self.0.servers.get(order.service).ok_or(ForeignError::Removed(order.service))?;
         let most = server.max_price.unwrap_or(max_price);
         if price > most {
             return Err(ForeignError::AboveServerPrice { price, most }.into());
@@ -380,8 +394,7 @@ impl ForeignCalls {
         let why = match answer {
             Ok(answer) if answer.status != PAYMENT_REQUIRED => {
                 // While the server does not say that it took the payment, it may yet: it counts as charged until the chain tells.
-                let transaction = taken.and_then(|taken| taken.transaction);
-                return Ok(bought(call_id, answer, (price, transaction), timing));
+                return Ok(bought(call_id, answer, price, timing));
             }
             Ok(_) if taken.is_some() => {
                 let why = "asks for another one, which this node does not make".to_owned();
@@ -422,7 +435,7 @@ impl ForeignCalls {
             return Err(withheld("does not repeat its answer".to_owned()).into());
         }
         let timing = Timing { network: started.elapsed(), ..Timing::default() };
-        Ok(Bought { is_repeat: true, ..bought(purchase.call_id, answer, (charged, None), timing) })
+        Ok(Bought { is_repeat: true, ..bought(purchase.call_id, answer, charged, timing) })
     }
 }
 
@@ -458,14 +471,8 @@ fn request_of(order: &Order, deadline: Duration) -> CallRequest {
     }
 }
 
-/// An answer as its caller gets it. What is paid is exactly the price.
-fn bought(
-    call_id: CallId,
-    answer: ForeignAnswer,
-    (price, transaction): (Usdc, Option<Hash>),
-    timing: Timing,
-) -> Bought {
+/// An answer as its caller gets it. What is paid is exactly the price, and the server's word on its transaction is no receipt.
+fn bought(call_id: CallId, answer: ForeignAnswer, price: Usdc, timing: Timing) -> Bought {
     let ForeignAnswer { status, headers, body, .. } = answer;
-    let receipt = transaction.unwrap_or_default();
-    Bought { call_id, status, headers, body, price, charged: price, receipt, timing, is_repeat: false }
+    Bought { call_id, status, headers, body, price, charged: price, receipt: None, timing, is_repeat: false }
 }

@@ -176,8 +176,9 @@ fn unanswered(error: ControlError, call_id: String, is_repeat: bool) -> Failure 
     let was_brought = !matches!(error, ControlError::NotRunning { .. } | ControlError::NotAllowed { .. });
     let charged = if was_brought || is_repeat { None } else { Some(false) };
     let failure = match error {
-        ControlError::BrokenOff { .. } | ControlError::Unreadable(_) => {
-            Failure::new(Exit::Unreachable, error).next("repeat the call with the same call id")
+        // The node may have sent the call: one with another id could be paid a second time.
+        ControlError::BrokenOff { .. } | ControlError::TimedOut(_) | ControlError::Unreadable(_) => {
+            Failure::new(Exit::MayHaveBeenMade, error).next("repeat the call with the same call id")
         }
         error => error.into(),
     };
@@ -301,6 +302,20 @@ mod tests {
             "timing": "gateway;dur=1",
         });
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn a_call_that_may_be_paid_ends_with_another_code_than_one_that_was_never_brought() {
+        let not_running = || ControlError::NotRunning { path: "control.sock".into(), next: String::new() };
+        for (error, exit, charged) in [
+            (not_running(), Exit::Unreachable, json!(false)),
+            (ControlError::BrokenOff { is_command: true }, Exit::MayHaveBeenMade, Value::Null),
+            (ControlError::TimedOut(Duration::from_secs(1)), Exit::MayHaveBeenMade, Value::Null),
+            (ControlError::Unreadable(String::new()), Exit::MayHaveBeenMade, Value::Null),
+        ] {
+            let failure = unanswered(error, "c1".to_owned(), false);
+            assert_eq!((failure.exit, &failure.object()["error"]["charged"]), (exit, &charged), "{failure}");
+        }
     }
 
     #[test]

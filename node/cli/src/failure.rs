@@ -194,7 +194,7 @@ impl Exit {
     pub(super) fn of_problem(problem: &Problem) -> Self {
         match (problem.name().parse().ok(), problem.status) {
             (Some(ProblemName::UnknownPath), _) => Self::Usage,
-            (Some(ProblemName::MayHaveBeenMade), _) => Self::MayHaveBeenMade,
+            (Some(ProblemName::MayHaveBeenMade | ProblemName::Undecided), _) => Self::MayHaveBeenMade,
             (Some(ProblemName::PriceChanged | ProblemName::SpendingStopped), _) => Self::Payment,
             (Some(ProblemName::ChainUnreachable), _) => Self::Unreachable,
             (

@@ -192,7 +192,7 @@ fn exit_codes_tell_scripts_what_kind_of_failure_it_was() {
         ("chain-unreachable", 503, Exit::Unreachable),
         ("owner-unavailable", 503, Exit::Failure),
         ("upstream-timeout", 504, Exit::Upstream),
-        ("undecided", 504, Exit::Unreachable),
+        ("undecided", 504, Exit::MayHaveBeenMade),
     ] {
         let problem = problem(name, status);
         assert_eq!(Exit::of_problem(&problem), exit, "{name} {status}");

@@ -7,7 +7,7 @@ use axum::{
     extract::{Path, State},
     http::StatusCode,
 };
-use farthing_control::types::{NewSecret, PinnedServices, Secret, SecretLimits, SecretShown};
+use farthing_control::types::{NewSecret, PinnedServices, Secret, SecretLimits, SecretShown, ServiceIdText};
 use farthing_node::{
     handles::Handles,
     secret::ConsumerSecret,
@@ -97,6 +97,15 @@ async fn pin(
     Path(name): Path<String>,
     Json(request): Json<PinnedServices>,
 ) -> Reply<SecretShown> {
+    let pinned = one(&node, &name)?.pinned;
+    // One that is pinned already can stay, so that others can be unpinned.
+    let is_server = |service: &&ServiceIdText| node.foreign.has(service.0) && !pinned.contains(*service);
+    if let Some(service) = request.services.iter().find(is_server) {
+        let detail =
+            format!("{service} is an x402 server: it describes no operations, so it gives an agent no tools");
+        let next = "Give the agent its UUID: `call_service` buys from it.";
+        return Err(Failed::new(StatusCode::BAD_REQUEST, &detail, next));
+    }
     let named = name.clone();
     change(&node, move |secrets| secrets.pin(&named, request.services)).await?;
     Ok(Json(one(&node, &name)?))

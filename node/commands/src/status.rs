@@ -336,12 +336,18 @@ fn clock_check(node: &Handles, network: &NetworkStatus) -> Check {
                         minutes, other nodes refuse what this node signs, or it refuses theirs";
     let off = clock_off(&node.chain, network.clock, network.peers);
     match off {
-        None if network.peers == 0 && !has_public_head(&node.chain) => {
-            check("clock", Ok("there is no node to compare it with yet".to_owned()))
-        }
-        None => check("clock", Ok("other nodes agree".to_owned())),
+        None => check("clock", Ok(clock_words(network.peers, has_public_head(&node.chain)).to_owned())),
         Some(off) if off.is_bad() => check("clock", Err((off.to_string(), NEXT))),
         Some(off) => Check { next: Some(NEXT.to_owned()), ..check("clock", Ok(off.to_string())) },
+    }
+}
+
+/// Words on a clock of which nobody says that it is wrong: who was compared with.
+const fn clock_words(peers: usize, has_public_head: bool) -> &'static str {
+    match (peers, has_public_head) {
+        (0, false) => "no other node is connected to compare it with",
+        (0, true) => "the chain's newest block agrees; no other node is connected to compare it with",
+        _ => "other nodes agree",
     }
 }
 
@@ -402,6 +408,20 @@ fn reach(node: &Handles, network: &NetworkStatus) -> Result<String, (String, &'s
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_is_said_to_agree_only_with_those_that_are_there() {
+        for (peers, has_public_head, by_nodes, by_chain) in [
+            (0, false, false, false),
+            (0, true, false, true),
+            (1, false, true, false),
+            (1, true, true, false),
+        ] {
+            let words = clock_words(peers, has_public_head);
+            let told = (words.contains("other nodes agree"), words.contains("block agrees"));
+            assert_eq!(told, (by_nodes, by_chain), "{words}");
+        }
+    }
 
     #[test]
     fn who_only_sells_needs_gas_for_claims_and_who_does_nothing_needs_nothing() {

@@ -93,13 +93,14 @@ pub(super) fn bought(bought: Bought, reader: &AnswerReader, total: Duration) -> 
     // A stranger's page is no page of this gateway, should a browser show it.
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    for (name, value) in [
+    let receipt = bought.receipt.map(|receipt| (HEADER_RECEIPT, format!("0x{}", hex::encode(receipt))));
+    let own = [
         (HEADER_CALL_ID, bought.call_id.to_string()),
         (HEADER_PRICE, bought.price.to_string()),
         (HEADER_CHARGED, bought.charged.to_string()),
-        (HEADER_RECEIPT, format!("0x{}", hex::encode(bought.receipt))),
         (HEADER_TIMING, timing(&bought.timing, total)),
-    ] {
+    ];
+    for (name, value) in own.into_iter().chain(receipt) {
         if let Ok(value) = HeaderValue::try_from(value) {
             headers.insert(name, value);
         }
@@ -140,7 +141,7 @@ mod tests {
             body: Bytes::from_static(b"{}"),
             price: Usdc::from_micros(2),
             charged: Usdc::from_micros(2),
-            receipt: [0; 32],
+            receipt: Some([0; 32]),
             timing: farthing_node::consumer::Timing::default(),
             is_repeat: false,
         }
@@ -251,5 +252,13 @@ mod tests {
             ]
         );
         assert_eq!(response.headers()["x-farthing-charged"], "0.000002");
+    }
+
+    #[test]
+    fn an_answer_without_a_receipt_names_none() {
+        for (receipt, named) in [(Some([7; 32]), Some(66)), (None, None)] {
+            let response = bought(Bought { receipt, ..an_answer() }, &in_json(), Duration::ZERO);
+            assert_eq!(response.headers().get(HEADER_RECEIPT).map(HeaderValue::len), named);
+        }
     }
 }

@@ -334,6 +334,9 @@ impl From<&BuyError> for Problem {
             BuyError::CallIdConflict => {
                 (CONFLICT, Name::CallIdConflict, "This call id was used for another call")
             }
+            BuyError::CallIdOfAnother => {
+                (CONFLICT, Name::CallIdConflict, "This call id belongs to a call of another secret")
+            }
             BuyError::Busy(_) | BuyError::ShareUsed { .. } => {
                 (BUSY, Name::OwnerBusy, "Too many calls are under way")
             }
@@ -375,6 +378,7 @@ impl From<&BuyError> for Problem {
             | BuyError::NotRepeated { charged, .. }
             | BuyError::Foreign(ForeignError::Withheld { charged, .. }) => problem.charging(Some(*charged)),
             BuyError::AboveMaxPrice { price, .. }
+            | BuyError::Foreign(ForeignError::AboveMaxPrice { price, .. })
             | BuyError::DeclinedCharged { price }
             | BuyError::PriceChanged { now: price, .. } => problem.costing(*price),
             BuyError::Flagged { refused, .. } => {
@@ -403,7 +407,13 @@ impl From<&BuyError> for Problem {
 /// A call of an x402 server.
 const fn foreign(error: &ForeignError) -> (StatusCode, Name, &'static str) {
     match error {
+        ForeignError::Removed(_) => {
+            (NOT_FOUND, Name::UnknownService, "This x402 server was removed from the node")
+        }
         ForeignError::NoMaxPrice => (PAYMENT, Name::PriceAboveCap, "The call names no highest price"),
+        ForeignError::AboveMaxPrice { .. } => {
+            (PAYMENT, Name::PriceAboveCap, "The price is above the caller's limit")
+        }
         ForeignError::AboveServerPrice { .. } => {
             (PAYMENT, Name::PriceAboveCap, "The call costs more than you allow this server")
         }

@@ -193,6 +193,11 @@ impl Toolbox {
     }
 
     async fn describe(&self, asked: &ServiceArguments) -> Result<ToolAnswer, NotDone> {
+        // An x402 server has no listing, so no other node is asked for one.
+        let servers = self.node.ask(endpoint::X402Servers).await?;
+        if let Some(server) = servers.iter().find(|server| server.id == asked.service) {
+            return Ok(catalog::described_server(server));
+        }
         match asked.operation()? {
             None => Ok(catalog::described(&self.node.ask(endpoint::CatalogService.of(asked.service)).await?)),
             Some((method, path)) => {

@@ -89,6 +89,7 @@ const fn end_of(error: &BuyError) -> End {
         | BuyError::PriceChanged { .. }
         | BuyError::DeclinedCharged { .. }
         | BuyError::CallIdConflict
+        | BuyError::CallIdOfAnother
         | BuyError::Busy(_)
         | BuyError::ShareUsed { .. }
         | BuyError::Foreign(_) => End::NotSent,

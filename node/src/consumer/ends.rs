@@ -162,7 +162,7 @@ impl Consumer {
             body,
             price: attempt.expected.price,
             charged: receipt.charged,
-            receipt: receipt.digest(&domain),
+            receipt: Some(receipt.digest(&domain)),
             timing: Timing {
                 funding: attempt.funding,
                 network,

@@ -1,7 +1,5 @@
 //! Every way a purchase can fail, with the step to take next.
 
-use std::fmt;
-
 use farthing_chain::ChainError;
 use farthing_discovery::{CatalogError, ContentError, PlanError};
 use farthing_ledger::LedgerError;
@@ -18,11 +16,13 @@ use super::{
 mod books;
 mod causes;
 mod foreign;
+mod funds;
 
 use books::spoken;
 pub use books::{BadPage, BooksError, NotTold, Unseen};
 pub use causes::{AwaitedClose, AwaitedDeposit, LastKnown, NoAnswer, NoRoom, PendingDeposit};
 pub use foreign::ForeignError;
+pub use funds::MissingFunds;
 
 /// Every way a purchase can fail. Unless the text says otherwise nothing was charged.
 #[derive(Debug, thiserror::Error)]
@@ -105,6 +105,10 @@ pub enum BuyError {
     DeclinedCharged { price: Usdc },
     #[error("the call id was already used with another service, path, parameters or body")]
     CallIdConflict,
+    #[error(
+        "the call id belongs to a call of another consumer secret; this request was not sent and not charged"
+    )]
+    CallIdOfAnother,
     #[error("the call did not reach the owner's node: {0}")]
     OwnerUnreachable(#[source] LastKnown),
     /// The owner may well be there. Never [`BooksError::Ledger`]: that is this node's fault, and [`BuyError::Ledger`].
@@ -256,6 +260,9 @@ impl BuyError {
                  the console's page Limits."
             }
             Self::CallIdConflict => "Use a new call_id (or Idempotency-Key) for a different call.",
+            Self::CallIdOfAnother => {
+                "Use a new call_id. Only that secret and the node's own one get the answer of the earlier call."
+            }
             Self::Foreign(error) => error.next_step(),
             Self::Busy(_) | Self::ShareUsed { .. } => {
                 "Wait as Retry-After says, then send the call again. Nothing was sent."
@@ -294,43 +301,6 @@ impl BuyError {
         } else {
             None
         }
-    }
-}
-
-/// The money that the wallet lacks, with everything needed to mend that.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MissingFunds {
-    pub address: Address,
-    pub chain: String,
-    pub usdc_have: Usdc,
-    pub usdc_need: Usdc,
-    /// True if ETH for gas is missing too.
-    pub eth_missing: bool,
-    /// The reason that the owner does not pay the gas instead.
-    pub not_sponsored: Option<String>,
-}
-
-impl fmt::Display for MissingFunds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lacks_usdc = self.usdc_have < self.usdc_need;
-        write!(f, "the wallet {} on {} ", self.address, self.chain)?;
-        if lacks_usdc {
-            write!(f, "holds {} USDC and this call needs a deposit of {}", self.usdc_have, self.usdc_need)?;
-        }
-        if self.eth_missing {
-            write!(f, "{}has no ETH for gas", if lacks_usdc { ", and " } else { "" })?;
-        }
-        if let Some(why) = &self.not_sponsored {
-            write!(f, ", which the owner does not pay ({why})")?;
-        }
-        f.write_str("; send ")?;
-        if lacks_usdc {
-            write!(f, "at least {} USDC", self.usdc_need.saturating_sub(self.usdc_have))?;
-        }
-        if self.eth_missing {
-            write!(f, "{}0.0002 ETH", if lacks_usdc { " and " } else { "" })?;
-        }
-        write!(f, " to it")
     }
 }
 
@@ -387,7 +357,13 @@ fn not_stored(error: &LedgerError) -> String {
 }
 
 fn not_known(reason: &NoAnswer) -> String {
-    let goes_on = if let NoAnswer::Elsewhere(_) = reason { "" } else { "; this node keeps asking" };
+    let goes_on = match reason {
+        NoAnswer::Elsewhere(_) => "",
+        NoAnswer::NotAsked(why) if matches!(**why, BuyError::Foreign(ForeignError::Removed(_))) => {
+            "; this node asks the chain whether the server took the payment"
+        }
+        _ => "; this node keeps asking",
+    };
     format!("it is not known yet whether the call was charged ({reason}){goes_on}")
 }
 

@@ -145,7 +145,7 @@ impl Consumer {
                     body,
                     price: purchase.price,
                     charged,
-                    receipt: receipt.digest(&domain),
+                    receipt: Some(receipt.digest(&domain)),
                     timing: Timing { network: sent.elapsed(), ..Timing::default() },
                     is_repeat: true,
                 })

@@ -25,6 +25,8 @@ use crate::consumer::ForeignError;
 /// More than anybody chooses by hand.
 const SERVERS_MAX: usize = 200;
 const ADDRESS_CHARS_MAX: usize = 2_048;
+/// Servers that were removed are remembered, so that a call of one says so. The newest ones are enough.
+const REMOVED_MAX: usize = 200;
 
 /// An x402 server, as a service of this node alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +56,9 @@ struct StoredServer {
     added_secs: u64,
     #[n(2)]
     max_price_micros: Option<u64>,
+    /// Seconds since the Unix epoch; absent unless the user removed it.
+    #[n(3)]
+    removed_secs: Option<u64>,
 }
 
 /// The reason that a server is not added or removed.
@@ -97,6 +102,8 @@ pub(super) struct ForeignServers {
     /// Servers are added, changed and removed one at a time, so that what is known is what the ledger has.
     turn: Mutex<()>,
     known: RwLock<BTreeMap<ServiceId, ForeignServer>>,
+    /// The times at which servers were removed.
+    removed: RwLock<BTreeMap<ServiceId, u64>>,
     /// The last terms of servers that are known. Taken after `known` where both are.
     heard: RwLock<BTreeMap<ServiceId, ForeignTerms>>,
     upstream: UpstreamOptions,
@@ -109,12 +116,15 @@ impl ForeignServers {
         upstream: UpstreamOptions,
         allow_private: bool,
     ) -> Result<Self, LedgerError> {
-        let mut known = BTreeMap::new();
+        let (mut known, mut removed) = (BTreeMap::new(), BTreeMap::new());
         for (key, bytes) in ledger.list(Namespace::Foreign)? {
             let id = <[u8; 16]>::try_from(&*key).ok().map(ServiceId::from_bytes);
             match id.and_then(|id| read(id, &bytes)) {
-                Some(server) => {
+                Some((server, None)) => {
                     known.insert(server.id, server);
+                }
+                Some((server, Some(removed_secs))) => {
+                    removed.insert(server.id, removed_secs);
                 }
                 None => {
                     tracing::warn!(
@@ -124,12 +134,18 @@ impl ForeignServers {
                 }
             }
         }
-        let (turn, known, heard) = (Mutex::default(), RwLock::new(known), RwLock::default());
-        Ok(Self { ledger, turn, known, heard, upstream, allow_private })
+        let (known, removed) = (RwLock::new(known), RwLock::new(removed));
+        let (turn, heard) = (Mutex::default(), RwLock::default());
+        Ok(Self { ledger, turn, known, removed, heard, upstream, allow_private })
     }
 
     pub(super) fn has(&self, id: ServiceId) -> bool {
         self.known.read().contains_key(&id)
+    }
+
+    /// Returns whether this id is that of a server that was removed, as far as it is remembered.
+    pub(super) fn was_removed(&self, id: ServiceId) -> bool {
+        self.removed.read().contains_key(&id)
     }
 
     pub(super) fn get(&self, id: ServiceId) -> Option<ForeignServer> {
@@ -183,26 +199,46 @@ impl ForeignServers {
                 ForeignServer { id, url, added_secs: clock::now_secs(), max_price }
             }
         };
-        let stored = StoredServer {
-            url: server.url.to_string(),
-            added_secs: server.added_secs,
-            max_price_micros: server.max_price.map(Usdc::micros),
-        };
-        let put = self.ledger.put(Namespace::Foreign, key(server.id), wire::encode(&stored)).await;
-        put.map_err(ForeignServerError::NotStored)?;
+        self.store(&server, None).await?;
         self.known.write().insert(server.id, server.clone());
         Ok(server)
     }
 
-    /// Removes a server; calls that were paid keep their records.
+    /// Removes a server; calls that were paid keep their records, and its id is remembered for a while.
     pub(super) async fn remove(&self, id: ServiceId) -> Result<ForeignServer, ForeignServerError> {
         let _turn = self.turn.lock().await;
         let server = self.get(id).ok_or(ForeignServerError::NotFound)?;
-        let deleted = self.ledger.delete(Namespace::Foreign, key(id)).await;
-        deleted.map_err(ForeignServerError::NotStored)?;
+        let removed_secs = clock::now_secs();
+        self.store(&server, Some(removed_secs)).await?;
         self.known.write().remove(&id);
         self.heard.write().remove(&id);
+        self.removed.write().insert(id, removed_secs);
+        self.forget_oldest().await;
         Ok(server)
+    }
+
+    async fn store(
+        &self,
+        server: &ForeignServer,
+        removed_secs: Option<u64>,
+    ) -> Result<(), ForeignServerError> {
+        let stored = StoredServer {
+            url: server.url.to_string(),
+            added_secs: server.added_secs,
+            max_price_micros: server.max_price.map(Usdc::micros),
+            removed_secs,
+        };
+        let put = self.ledger.put(Namespace::Foreign, key(server.id), wire::encode(&stored)).await;
+        put.map_err(ForeignServerError::NotStored)
+    }
+
+    /// Forgets the server that was removed first, if too many are remembered.
+    async fn forget_oldest(&self) {
+        let Some(id) = oldest(&self.removed.read()) else { return };
+        self.removed.write().remove(&id);
+        if let Err(error) = self.ledger.delete(Namespace::Foreign, key(id)).await {
+            tracing::warn!(server = %id, %error, "an x402 server that was removed is not forgotten");
+        }
     }
 
     /// A client that follows nothing and connects only where a server may be now.
@@ -247,14 +283,22 @@ fn key(id: ServiceId) -> Bytes {
     Bytes::copy_from_slice(id.as_bytes())
 }
 
-fn read(id: ServiceId, bytes: &[u8]) -> Option<ForeignServer> {
+/// The server that was removed first, if there are more than are remembered.
+fn oldest(removed: &BTreeMap<ServiceId, u64>) -> Option<ServiceId> {
+    let first = removed.iter().min_by_key(|(_, removed_secs)| **removed_secs);
+    first.map(|(id, _)| *id).filter(|_| removed.len() > REMOVED_MAX)
+}
+
+/// A server as it is stored, and the time at which it was removed, if it was.
+fn read(id: ServiceId, bytes: &[u8]) -> Option<(ForeignServer, Option<u64>)> {
     let stored: StoredServer = minicbor::decode(bytes).ok()?;
-    Some(ForeignServer {
+    let server = ForeignServer {
         id,
         url: Url::parse(&stored.url).ok()?,
         added_secs: stored.added_secs,
         max_price: stored.max_price_micros.map(Usdc::from_micros),
-    })
+    };
+    Some((server, stored.removed_secs))
 }
 
 #[cfg(test)]
@@ -285,6 +329,33 @@ mod tests {
         assert!(servers(&ledger, true).all().is_empty());
     }
 
+    #[tokio::test]
+    async fn the_newest_servers_that_were_removed_are_known_as_such_after_a_restart() {
+        let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
+        let first = servers(&ledger, true);
+        let mut ids = Vec::new();
+        for _ in 0..=REMOVED_MAX {
+            let id = first.add("http://127.0.0.1:8080", None).await.unwrap().id;
+            assert!(!first.was_removed(id));
+            first.remove(id).await.unwrap();
+            ids.push(id);
+        }
+        let again = servers(&ledger, true);
+        assert!(again.all().is_empty());
+        for all in [&first, &again] {
+            assert_eq!(ids.iter().filter(|id| all.was_removed(**id)).count(), REMOVED_MAX);
+        }
+    }
+
+    #[test]
+    fn the_server_that_was_removed_first_is_forgotten_first() {
+        let id = |number: usize| ServiceId::from_bytes((number as u128).to_be_bytes());
+        let mut removed: BTreeMap<_, _> = (0..REMOVED_MAX).map(|number| (id(number), 7)).collect();
+        assert_eq!(oldest(&removed), None);
+        removed.insert(id(REMOVED_MAX), 6);
+        assert_eq!(oldest(&removed), Some(id(REMOVED_MAX)));
+    }
+
     /// A server as programs stored it that knew no highest price.
     #[derive(Encode)]
     #[cbor(map)]
@@ -308,8 +379,8 @@ mod tests {
         assert_eq!((changed.id, changed.max_price), (added.id, other));
         assert_eq!(servers(&ledger, true).all(), [changed]);
         let earlier = wire::encode(&StoredBefore { url: ADDRESS.to_owned(), added_secs: 7 });
-        let read = read(added.id, &earlier).unwrap();
-        assert_eq!((read.added_secs, read.max_price), (7, None));
+        let (read, removed_secs) = read(added.id, &earlier).unwrap();
+        assert_eq!((read.added_secs, read.max_price, removed_secs), (7, None, None));
     }
 
     #[tokio::test]

@@ -74,6 +74,8 @@ pub enum NoOffer {
     TooLong,
     #[error("the server asks for a payment of 0 USDC")]
     Nothing,
+    #[error("the server asks to pay this node's own wallet")]
+    OwnWallet,
     #[error("the server waits only {0} s for its payment, which is too short")]
     TooShort(u64),
 }
@@ -177,6 +179,15 @@ impl Offers {
         best.ok_or(nearest)
     }
 
+    /// The same for a wallet that pays, which pays nothing to itself.
+    ///
+    /// # Errors
+    /// [`NoOffer`].
+    pub fn choose_for(&self, payer: Address, token: &TokenDomain) -> Result<Offer, NoOffer> {
+        let offer = self.choose(token)?;
+        if offer.pay_to == payer { Err(NoOffer::OwnWallet) } else { Ok(offer) }
+    }
+
     fn offer(&self, accepted: &Value, token: &TokenDomain) -> Result<Offer, NoOffer> {
         let offer = OfferJson::deserialize(accepted).map_err(|_| NoOffer::Member("terms"))?;
         if offer.scheme != EXACT {
@@ -241,7 +252,7 @@ impl NoOffer {
             Self::Token => 3,
             Self::Method => 4,
             Self::Domain { .. } => 5,
-            Self::Member(_) | Self::TooLong | Self::Nothing | Self::TooShort(_) => 6,
+            Self::Member(_) | Self::TooLong | Self::Nothing | Self::OwnWallet | Self::TooShort(_) => 6,
         }
     }
 }

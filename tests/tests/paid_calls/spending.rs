@@ -111,7 +111,10 @@ async fn a_named_secret_buys_what_it_is_made_for_up_to_its_caps_and_until_it_is_
     let charged = with(world.body("GET", "/ok"), "call_id", "00000000-0000-4000-8000-000000000013");
     expect_served(&send_with(&world, &elsewhere, &charged).await?)?;
     // What one secret bought is no other's, but for the node's own.
-    expect_free("another's", &send_with(&world, &capped, &charged).await?, 409, "call-id-conflict")?;
+    let others = send_with(&world, &capped, &charged).await?;
+    expect_free("another's", &others, 409, "call-id-conflict")?;
+    let detail = others.json()["detail"].to_string();
+    ensure!(detail.contains("another consumer secret") && !detail.contains("elsewhere"), "{detail}");
     expect_served(&world.call(&charged).await?)?;
     farthing(consumer, &["secret", "limit", "elsewhere", "--service", nothing]).await?.ends_with(0)?;
     expect_refused("a repeat", &send_with(&world, &elsewhere, &charged).await?, 403, "secret-not-scoped")?;

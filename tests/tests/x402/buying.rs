@@ -69,6 +69,7 @@ async fn a_call_of_another_nodes_port_is_paid_once_answered_and_in_every_book() 
     assert_eq!(answer.header("payment-response"), "", "what is between the two nodes stays there");
     let again = buyer.call("/ok", "one", Some(ENOUGH)).await?;
     ensure!(again.status == StatusCode::OK && again.body == answer.body, "{again:?}");
+    assert_eq!([&answer, &again].map(|answer| answer.header("x-farthing-receipt")), ["", ""]);
     expect(&buyer.call("/html", "one", Some(ENOUGH)).await?, "call-id-conflict", &json!(false))?;
     assert_eq!(shop.upstream.hits(), 1);
     shop.check(1).await?;
@@ -103,13 +104,18 @@ async fn servers_are_listed_and_called_until_they_are_removed() -> Result<()> {
     assert_eq!((&shown[0]["id"], shown.as_array().map(Vec::len)), (&json!(id), Some(1)));
     let called = ["call", &id, "GET", "/v1/data", "--max-price", ENOUGH];
     assert_eq!(farthing(&buyer.node, &called).await?.ok()?.out, "{\"sold\":true}");
+    farthing(&buyer.node, &["secret", "create", "agent"]).await?.ok()?;
+    let pinned = farthing(&buyer.node, &["secret", "pin", "agent", &id]).await?;
+    ensure!(pinned.code == 2 && pinned.err.contains("is an x402 server"), "{pinned:?}");
     server.speak_version_one();
     let answer = buyer.call("/v1/data", "one", Some(ENOUGH)).await?;
     ensure!(answer.status == StatusCode::OK, "{answer:?}");
     assert_eq!(answer.json(), json!({ "sold": true }));
     farthing(&buyer.node, &["x402", "remove", &id]).await?.ok()?;
     ensure!(control.ask(endpoint::X402Servers).await?.is_empty());
-    expect(&buyer.call("/v1/data", "two", Some(ENOUGH)).await?, "unknown-service", &json!(false))?;
+    let answer = buyer.call("/v1/data", "two", Some(ENOUGH)).await?;
+    expect(&answer, "unknown-service", &json!(false))?;
+    ensure!(answer.json()["detail"].as_str().is_some_and(|detail| detail.contains("removed")), "{answer:?}");
     buyer.check(&shop, Usdc::from_micros(2 * PRICE.micros())).await
 }
 
@@ -123,6 +129,7 @@ async fn an_offer_that_lies_or_is_too_dear_is_refused_and_nothing_is_signed() ->
         (json!({ "network": "eip155:8453" }), ENOUGH, "no-common-scheme"),
         (json!({ "asset": elsewhere }), ENOUGH, "no-common-scheme"),
         (json!({ "scheme": "upto" }), ENOUGH, "no-common-scheme"),
+        (json!({ "payTo": buyer.wallet.to_string() }), ENOUGH, "no-common-scheme"),
         (json!({ "amount": "10001" }), ENOUGH, "price-above-cap"),
         (json!({ "amount": "10001" }), "1", "over-limit"),
     ] {

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Command as Definition, CommandFactory, Parser, error::ErrorKind};
+use farthing_control::types::AlertKind;
 
 use crate::Cli;
 
@@ -52,6 +53,18 @@ fn every_command_in_a_sentence_of_a_document_exists_with_its_options() {
         }
     }
     assert!(commands > 40, "{commands} were found");
+}
+
+#[test]
+fn every_alert_is_in_the_table_of_alerts() {
+    let text = include_str!("../../../../docs/command-line.md");
+    let section = text.split("\n## ").find(|section| section.starts_with("Alerts\n")).unwrap();
+    let cells = section.lines().filter_map(|line| line.strip_prefix("| `")?.split(" |").next());
+    let named: Vec<&str> = cells.flat_map(|cell| cell.trim_end_matches('`').split("`, `")).collect();
+    for kind in AlertKind::ALL {
+        assert!(named.contains(&kind.name()), "`{kind}` is not in the table");
+    }
+    assert_eq!(named.len(), AlertKind::ALL.len(), "{named:?}");
 }
 
 /// Commands of fenced blocks, each in one line without its comment.

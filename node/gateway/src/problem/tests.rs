@@ -38,6 +38,7 @@ fn every_error() -> Vec<BuyError> {
         usdc_need: USDC,
         eth_missing: true,
         not_sponsored: Some(text()),
+        signed: Some((USDC, 1)),
     };
     let figures = Figures { failed: 6, broke: 0, of: 6, since_secs: 0, last: text() };
     let errors: Vec<BuyError> = vec![
@@ -105,6 +106,7 @@ fn every_error() -> Vec<BuyError> {
             cap: Some(Cap::Limit(OverLimit::Price { price: USDC, price_max: USDC })),
         },
         BuyError::CallIdConflict,
+        BuyError::CallIdOfAnother,
         BuyError::OwnerUnreachable(LastKnown::NeverServed),
         BuyError::BooksUnseen(BooksError::Slow),
         BuyError::TimeUp(None),
@@ -122,7 +124,9 @@ fn every_error() -> Vec<BuyError> {
         BuyError::BodyGone { charged: Usdc::ZERO },
         BuyError::BodyGone { charged: USDC },
         BuyError::Undecided(LastKnown::Running.into()),
+        BuyError::Foreign(ForeignError::Removed(service)),
         BuyError::Foreign(ForeignError::NoMaxPrice),
+        BuyError::Foreign(ForeignError::AboveMaxPrice { price: USDC, max_price: Usdc::ZERO }),
         BuyError::Foreign(ForeignError::AboveServerPrice { price: USDC, most: Usdc::ZERO }),
         BuyError::Foreign(ForeignError::Path),
         BuyError::Foreign(ForeignError::Unreachable(text())),
@@ -229,7 +233,10 @@ fn every_problem_says_what_to_do_next() {
 fn a_call_that_is_refused_for_its_price_tells_the_price_as_an_amount() {
     let above = BuyError::AboveMaxPrice { price: USDC, max_price: Usdc::ZERO };
     let changed = BuyError::PriceChanged { before: Usdc::ZERO, now: USDC, cap: None };
-    for error in [above, changed] {
+    let foreign = BuyError::Foreign(ForeignError::AboveMaxPrice { price: USDC, max_price: Usdc::ZERO });
+    // A call of an x402 server without `max_price` is refused.
+    assert!(!Problem::from(&foreign).next.contains("leave it out"));
+    for error in [above, changed, foreign] {
         assert_eq!(Problem::from(&error).to_json()["price_usdc"], "0.000001", "{error:?}");
     }
     assert_eq!(Problem::from(&BuyError::CallIdConflict).to_json().get("price_usdc"), None);

@@ -1,13 +1,17 @@
 //! Ways in which a call of an x402 server fails, which is no node and gives no receipts.
 
-use farthing_protocol::Usdc;
+use farthing_protocol::{ServiceId, Usdc};
 use farthing_x402::NoOffer;
 
 /// The reason that a call of an x402 server brought no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ForeignError {
+    #[error("the x402 server {0} was removed from this node")]
+    Removed(ServiceId),
     #[error("a call of an x402 server needs `max_price`, because the server names a price for each call")]
     NoMaxPrice,
+    #[error("this call of an x402 server costs {price} USDC and `max_price` is {max_price} USDC")]
+    AboveMaxPrice { price: Usdc, max_price: Usdc },
     #[error("the x402 server asks {price} USDC, and the highest price that you set for it is {most} USDC")]
     AboveServerPrice { price: Usdc, most: Usdc },
     #[error("the path leads out of the address of this x402 server")]
@@ -35,7 +39,13 @@ impl ForeignError {
     /// The step to take next, for people.
     pub const fn next_step(&self) -> &'static str {
         match self {
+            Self::Removed(_) => {
+                "`farthing x402 list` shows the servers of this node. If you add this one again, it gets another UUID."
+            }
             Self::NoMaxPrice => "Set `max_price` to the most that this call may cost.",
+            Self::AboveMaxPrice { .. } => {
+                "Nothing was paid. Raise `max_price` in the call; every call of an x402 server needs one."
+            }
             Self::AboveServerPrice { .. } => {
                 "Nothing was paid. Set another highest price with `farthing x402 add URL --max-price USDC`, or in the console."
             }

@@ -86,7 +86,9 @@ impl Funding {
         let balance = balances.ok_or(NotReady::BalanceUnknown)?.usdc;
         // Held until the price is set aside: of two that want the same money, the later one sees the other.
         let being_made = self.0.being_made.lock();
-        let deposits = sum_of_deposits(being_made.clone(), self.signed_to_bring()?);
+        let signed = self.signed_to_bring()?.into_iter().map(|signed| signed.deposit);
+        let signed: Vec<_> = signed.map(|deposit| (deposit.config.payee, deposit.amount)).collect();
+        let deposits = sum_of_deposits(being_made.clone(), signed);
         let taken = self.0.pledges.take(call_id, price, balance.saturating_sub(deposits));
         drop(being_made);
         taken.map_err(|have| ForeignError::Unfunded { have, need: price })?;

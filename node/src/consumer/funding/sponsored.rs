@@ -264,14 +264,20 @@ impl Funding {
         signed.deposit.valid_before_secs.saturating_add(REORGANISED_SECS_MAX) < self.time_secs()
     }
 
-    /// The deposits that owners may bring yet, as far as the books show: owner and sum of each. What one was signed for is in the
+    /// The deposit that this owner may bring yet, and the time for which it can; `None` if there is none, or it cannot be read.
+    pub(super) fn signed_for(&self, owner: Address) -> Option<(Usdc, u64)> {
+        let signed = self.signed_to_bring().ok()?;
+        let deposit = signed.into_iter().map(|signed| signed.deposit).find(|it| it.config.payee == owner)?;
+        Some((deposit.amount, deposit.valid_before_secs.saturating_sub(self.time_secs())))
+    }
+
+    /// The deposits that owners may bring yet, as far as the books show. What one was signed for is in the
     /// wallet, and no other payment may count on it.
-    pub(super) fn signed_to_bring(&self) -> Result<Vec<(Address, Usdc)>, LedgerError> {
+    pub(super) fn signed_to_bring(&self) -> Result<Vec<SignedDeposit>, LedgerError> {
         let mut deposits = Vec::new();
         for (key, bytes) in self.0.ledger.list(Namespace::SignedDeposits)? {
             let Ok(StoredDeposit { signed, round, deposited }) = minicbor::decode(&bytes) else { continue };
-            let (config, amount) = (signed.deposit.config, signed.deposit.amount);
-            let id = config.id(&self.0.chain.domain());
+            let id = signed.deposit.config.id(&self.0.chain.domain());
             // One of another contract takes nothing here.
             if key != id.as_bytes()[..] || self.has_lapsed(&signed) {
                 continue;
@@ -279,7 +285,7 @@ impl Funding {
             let shown = self.0.channels.get(id);
             let shown = shown.map_or((0, Usdc::ZERO), |channel| (channel.round, channel.state.deposited));
             if shown <= (round, deposited) {
-                deposits.push((config.payee, amount));
+                deposits.push(signed);
             }
         }
         Ok(deposits)

@@ -60,6 +60,8 @@ impl Funding {
     /// The money that is missing. ETH is asked for only where the owner has said that it does not pay the gas.
     pub(super) fn missing(&self, owner: Address, balance: Balances, usdc_need: Usdc) -> BuyError {
         let not_sponsored = self.not_sponsored(owner).filter(|_| lacks_eth(balance));
+        // What the owner has keeps its money, also after a restart, and the user sees why.
+        let signed = not_sponsored.as_ref().and_then(|_| self.signed_for(owner));
         BuyError::Unfunded(MissingFunds {
             address: self.0.wallet,
             chain: self.0.chain.spec().name.clone(),
@@ -67,6 +69,7 @@ impl Funding {
             usdc_need,
             eth_missing: not_sponsored.is_some(),
             not_sponsored,
+            signed,
         })
     }
 

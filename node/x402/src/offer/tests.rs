@@ -43,6 +43,13 @@ fn an_offer_on_the_own_chain_in_the_own_token_is_taken_as_it_is_told() {
 }
 
 #[test]
+fn no_wallet_pays_an_offer_of_its_own() {
+    let offers = offers(&[offer(&json!({}))]).unwrap();
+    assert_eq!(offers.choose_for(terms(CHAIN_ID).pay_to, &token()).err(), Some(NoOffer::OwnWallet));
+    assert!(offers.choose_for(Address::ZERO, &token()).is_ok());
+}
+
+#[test]
 fn an_offer_that_is_not_to_be_paid_is_refused_with_its_reason() {
     let domain =
         |name: &str, version: &str| NoOffer::Domain { name: name.to_owned(), version: version.to_owned() };

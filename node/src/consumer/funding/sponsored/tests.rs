@@ -1,5 +1,6 @@
 //! Authorizations that are signed for owners to bring, on a real chain.
 
+use farthing_chain::Balances;
 use farthing_protocol::CallId;
 use farthing_testnet::{LocalChain, rpc};
 use serde_json::json;
@@ -58,6 +59,22 @@ async fn a_deposit_that_its_owner_may_bring_yet_is_not_promised_to_a_server_as_w
     // Once the books show it, it is out of the wallet.
     booked(&funding.0.channels, config.id(&payer.domain()), config, (usdc(600_000), 0));
     drop(funding.pledge(call_id, usdc(1_000_000)).unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wallet_without_eth_is_told_of_the_deposit_that_its_owner_may_bring_also_after_a_restart() {
+    let chain = LocalChain::start().await.unwrap();
+    let payer = wallet(&chain, 1, u128::MAX / 4).await;
+    let funding = funding(payer.clone()).await;
+    let [owner, other] = [2, 3].map(|n| Address::from_bytes([n; 20]));
+    funding.sign(funding.terms(&accept(&payer, owner)), FIRST, usdc(400_000)).await.unwrap();
+    let funding = restored(payer.clone(), funding.0.ledger.clone()).await;
+    let told = |owner, eth_wei| {
+        funding.missing(owner, Balances { usdc: usdc(600_000), eth_wei }, usdc(400_000)).to_string()
+    };
+    let words = "You signed a deposit of 0.40 USDC";
+    assert!(told(owner, 0).contains(words) && told(owner, 0).contains("no ETH"), "{}", told(owner, 0));
+    assert!(!told(other, 0).contains(words) && !told(owner, u128::MAX).contains(words));
 }
 
 #[test]
