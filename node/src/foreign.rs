@@ -23,7 +23,7 @@ use farthing_protocol::{
     call::{ChargePolicy, Method, Payment},
     limits,
 };
-use farthing_shared::{call_ends::BegunCall, chain_view, tasks::Tasks};
+use farthing_shared::{call_ends::BegunCall, tasks::Tasks};
 use farthing_wallet::Signer;
 use farthing_x402::{Offer, Offers};
 use parking_lot::Mutex;
@@ -36,11 +36,13 @@ mod open;
 mod payments;
 mod servers;
 mod terms;
+mod times;
 
 use self::{
     exchange::{Exchange, ForeignAnswer, PAYMENT_REQUIRED, target},
     payments::{ForeignPayment, ForeignPayments},
     servers::ForeignServers,
+    times::Dates,
 };
 pub use self::{
     servers::{ForeignServer, ForeignServerError},
@@ -325,14 +327,13 @@ impl ForeignCalls {
         let ForeignParts { signer, chain, .. } = &self.0.parts;
         let mut nonce = [0; 32];
         getrandom::fill(&mut nonce).map_err(|_| BuyError::Failed)?;
-        // The token goes by the chain's clock, and the server by its own.
-        let now_secs = chain_view::time_secs(chain).map_or(time_secs, |secs| secs.max(time_secs));
+        let from_secs = times::signed_from(chain.spec().kind, self.newest_dates(), time_secs)?;
         let transfer = TransferAuthorization {
             from: signer.address(),
             to: offer.pay_to,
             value: offer.price,
             valid_after_secs: time_secs.saturating_sub(VALID_SINCE_SECS),
-            valid_before_secs: now_secs.saturating_add(offer.timeout_secs.min(VALID_SECS_MAX)),
+            valid_before_secs: from_secs.saturating_add(offer.timeout_secs.min(VALID_SECS_MAX)),
             nonce,
         };
         let transfer = signer.sign_transfer(transfer, token, max_price)?;
@@ -345,6 +346,13 @@ impl ForeignCalls {
             time_secs,
             answered: None,
         })
+    }
+
+    /// The date of the chain's newest block, and this machine's when it saw that block; `None` before the chain was read.
+    fn newest_dates(&self) -> Option<Dates> {
+        let head = (*self.0.parts.chain.head().borrow())?;
+        let seen_secs = clock::now_secs().saturating_sub(head.seen_at.elapsed().as_secs());
+        Some(Dates { block_secs: head.timestamp_secs, seen_secs })
     }
 
     /// Sends the payment of a call, and books the server's word on it.

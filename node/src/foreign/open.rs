@@ -1,7 +1,7 @@
 //! Payments whose ends are not known: the chain is asked until it shows them, also after a restart.
 //!
-//! A payment is taken when the token says so. It is never taken once a block that stays is dated after its time. Until then its
-//! price counts as spent, and stays set aside.
+//! A payment is taken when the token says so. It is never taken once a block that stays is dated after its time. No endpoint's date
+//! says this alone: this machine's clock must be after it, too. Until then its price counts as spent, and stays set aside.
 
 use std::time::Duration;
 
@@ -9,9 +9,8 @@ use farthing_chain::{ChainKind, TransferState};
 use farthing_ledger::{LedgerError, Promise, TransferEnd};
 use farthing_os::clock;
 use farthing_protocol::{CallId, Usdc};
-use farthing_shared::chain_view;
 
-use super::{ForeignCalls, ForeignParts};
+use super::{ForeignCalls, ForeignParts, times::has_lapsed};
 
 const ASK_EVERY_FIRST: Duration = Duration::from_secs(1);
 const ASK_EVERY_MAX: Duration = Duration::from_secs(30);
@@ -121,8 +120,9 @@ impl ForeignCalls {
                 self.taken(&promise, end).await
             }
             Ok(TransferState::Open { as_of_secs }) => {
-                let margin = chain_view::believed_after(chain.spec().kind).as_secs();
-                has_lapsed(transfer.valid_before_secs, as_of_secs, margin) && self.lapsed(&promise).await
+                let (kind, now_secs) = (chain.spec().kind, clock::now_secs());
+                has_lapsed(kind, transfer.valid_before_secs, as_of_secs, now_secs)
+                    && self.lapsed(&promise).await
             }
             Err(error) => {
                 tracing::debug!(%call_id, %error, "the chain does not tell how a payment ended");
@@ -179,23 +179,5 @@ impl ForeignCalls {
         if let Ok(mut spending) = accounts.spending_of(promise.day()) {
             spending.settle(promise.day(), &promise.secret, promise.request.price, charged);
         }
-    }
-}
-
-/// Returns whether a payment that was not taken in a block of this date can be taken in none any more. On a public chain, its
-/// newest blocks may be replaced by others that are dated `margin` seconds before.
-const fn has_lapsed(valid_before_secs: u64, as_of_secs: u64, margin: u64) -> bool {
-    as_of_secs >= valid_before_secs.saturating_add(margin)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_payment_can_be_taken_until_no_block_may_be_dated_within_its_time() {
-        assert!(!has_lapsed(1_000, 999, 0) && has_lapsed(1_000, 1_000, 0));
-        assert!(!has_lapsed(1_000, 1_119, 120) && has_lapsed(1_000, 1_120, 120));
-        assert!(!has_lapsed(u64::MAX, u64::MAX - 1, 120));
     }
 }

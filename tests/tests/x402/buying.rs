@@ -18,7 +18,7 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use crate::{
-    buyer::{Buyer, ENOUGH, let_payments_lapse},
+    buyer::{Buyer, ENOUGH},
     server::{Manner, Server},
     shop::{Shop, chain_of},
 };
@@ -31,7 +31,8 @@ async fn market() -> Result<(Shop, Server, Buyer)> {
     Ok((shop, server, buyer))
 }
 
-fn expect(answer: &Answer, problem: &str, charged: &Value) -> Result<()> {
+/// Checks the problem of an answer, and what it says was charged.
+pub fn expect(answer: &Answer, problem: &str, charged: &Value) -> Result<()> {
     let is_it = answer.problem() == problem && answer.charged() == *charged;
     ensure!(is_it, "not {problem}, charged {charged}: {answer:?}");
     Ok(())
@@ -187,7 +188,7 @@ async fn a_payment_that_nobody_takes_is_counted_until_its_time_is_over_and_its_c
     server.behave(Manner::Refuses);
     expect(&buyer.call("/v1/data", "one", Some(ENOUGH)).await?, "undecided", &Value::Null)?;
     assert_eq!(buyer.spent().await?, PRICE, "it may be taken yet");
-    let_payments_lapse(&shop).await?;
+    buyer.let_payments_lapse(&shop).await?;
     let entry = buyer.until_it_ends(HistoryState::Failed).await?;
     ensure!(entry.reason.is_some_and(|reason| reason.contains("did not take the payment")));
     buyer.check(&shop, Usdc::ZERO).await?;
@@ -211,7 +212,7 @@ async fn the_payment_of_a_server_that_was_removed_ends_as_the_chain_says_and_no_
     expect(&answer, "undecided", &Value::Null)?;
     ensure!(answer.json()["detail"].as_str().is_some_and(|detail| detail.contains(&id)), "{answer:?}");
     assert_eq!(buyer.spent().await?, PRICE, "it may be taken yet");
-    let_payments_lapse(&shop).await?;
+    buyer.let_payments_lapse(&shop).await?;
     buyer.until_it_ends(HistoryState::Failed).await?;
     buyer.check(&shop, Usdc::ZERO).await
 }
@@ -256,7 +257,7 @@ async fn what_is_promised_to_a_server_stays_in_the_wallet() -> Result<()> {
     server.offer(&json!({ "amount": "600000" }));
     expect(&buyer.call("/v1/data", "one", Some("1")).await?, "undecided", &Value::Null)?;
     expect(&buyer.call("/v1/data", "two", Some("1")).await?, "insufficient-funds", &json!(false))?;
-    let_payments_lapse(&shop).await?;
+    buyer.let_payments_lapse(&shop).await?;
     buyer.until_it_ends(HistoryState::Failed).await?;
     server.behave(Manner::Honest);
     eventually("what was set aside is free again", async || {

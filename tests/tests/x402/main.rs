@@ -6,6 +6,7 @@ mod buyer;
 mod buying;
 mod deaths;
 mod official;
+mod opinions;
 mod refused;
 mod server;
 mod shop;
