@@ -98,10 +98,13 @@ impl ForeignCalls {
     pub fn restore(parts: ForeignParts) -> Result<Self, LedgerError> {
         let (ledger, upstream) = (parts.ledger.clone(), parts.upstream.clone());
         let payments = ForeignPayments(ledger.clone());
+        let here = (parts.chain.spec().chain_id, parts.chain.spec().token);
         for promise in ledger.unresolved()?.iter().filter(|promise| promise.is_by_transfer()) {
             let call_id = promise.request.call_id;
-            // What another chain's token may take is no money of this chain. One that cannot be read counts.
-            if !payments.is_elsewhere(call_id, parts.chain.spec().chain_id) {
+            // What another token may take is no money of this one. A payment that cannot be read counts.
+            if payments.is_elsewhere(call_id, here) {
+                tracing::warn!(%call_id, "an open payment is in another token or on another chain than the settings name");
+            } else {
                 parts.funding.pledge_again(call_id, promise.request.price);
             }
         }
@@ -345,6 +348,7 @@ impl ForeignCalls {
             since_block: chain.head().borrow().as_ref().map_or(0, |head| head.number),
             time_secs,
             answered: None,
+            token: Some(chain.spec().token),
         })
     }
 

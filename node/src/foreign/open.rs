@@ -106,8 +106,8 @@ impl ForeignCalls {
                 return true;
             }
         };
-        // No chain says anything of another one's.
-        if payment.chain_id != chain.spec().chain_id {
+        // No chain and no token says anything of another one's: it waits until the settings name its own again.
+        if !payment.is_in((chain.spec().chain_id, chain.spec().token)) {
             return false;
         }
         let transfer = payment.transfer.authorization;

@@ -159,7 +159,7 @@ impl Owner {
         let is_over = sales.is_over(&key, clock::now_secs());
         // Strangers can leave any number of refused ones: the chain is asked about these once more, at their end.
         let is_asked_about = sale.state == SaleState::Answered && (is_over || !sales.is_idle(&key));
-        if is_asked_about && sale.chain_id == self.0.chain.spec().chain_id {
+        if is_asked_about && sale.is_in(self.token_of_now()) {
             let state = self.0.chain.payment_state(&sale.payment.authorization, sale.since_block).await;
             match state {
                 Ok(PaymentState::Paid(transaction)) => {
