@@ -37,6 +37,7 @@ mod payments;
 mod servers;
 mod terms;
 mod times;
+mod unpack;
 
 use self::{
     exchange::{Exchange, ForeignAnswer, PAYMENT_REQUIRED, target},

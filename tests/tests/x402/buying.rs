@@ -168,6 +168,16 @@ async fn an_answer_without_a_word_on_its_payment_is_given_and_the_chain_says_wha
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_a_server_packs_unasked_is_readable() -> Result<()> {
+    let (shop, server, buyer) = market().await?;
+    server.behave(Manner::Packs);
+    let answer = buyer.call("/v1/data", "one", Some(ENOUGH)).await?;
+    ensure!(answer.status == StatusCode::OK && answer.header("content-encoding").is_empty(), "{answer:?}");
+    assert_eq!(answer.json(), json!({ "sold": true }));
+    buyer.check(&shop, PRICE).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_is_lost_is_charged_once_and_can_be_asked_for_again() -> Result<()> {
     let (shop, server, buyer) = market().await?;
     server.behave(Manner::Breaks);
