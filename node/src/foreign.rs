@@ -380,6 +380,7 @@ impl ForeignCalls {
                 status: answer.status,
                 total_us: clock::micros(timing.network),
                 time_secs: clock::now_secs(),
+                is_seen: false,
             };
             self.taken(promise, end).await;
         } else {

@@ -116,7 +116,7 @@ impl ForeignCalls {
                 let transaction = transaction.map(|hash| hash.0);
                 let time_secs = clock::now_secs();
                 let status = payment.answered.unwrap_or_default();
-                let end = TransferEnd { transaction, status, total_us: 0, time_secs };
+                let end = TransferEnd { transaction, status, total_us: 0, time_secs, is_seen: true };
                 self.taken(&promise, end).await
             }
             Ok(TransferState::Open { as_of_secs }) => {

@@ -1,8 +1,8 @@
-//! What others say of a payment that this node made: the dates of a chain endpoint that lies.
+//! What others say of a payment that this node made: a chain endpoint that lies, and the server.
 
 use anyhow::{Result, ensure};
 use farthing_control::types::HistoryState;
-use farthing_tests::{liar::Liar, wait::eventually, world::PRICE};
+use farthing_tests::{command::farthing, liar::Liar, wait::eventually, world::PRICE};
 use farthing_values::Usdc;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -58,4 +58,22 @@ async fn no_payment_is_signed_while_the_newest_block_is_dated_far_from_the_clock
     .await?;
     assert_eq!(server.payments().len(), 1);
     buyer.check(&shop, PRICE).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_says_whether_the_chain_showed_its_payment_or_only_the_server_says_so() -> Result<()> {
+    for (manner, words) in
+        [(Manner::Honest, "taken, as the server says"), (Manner::Quiet, "taken, as the chain shows")]
+    {
+        let shop = Shop::open().await?;
+        let server = Server::start(&shop).await?;
+        let buyer = Buyer::start(&shop, &server.url).await?;
+        server.behave(manner);
+        let answer = buyer.call("/v1/data", "one", Some(ENOUGH)).await?;
+        ensure!(answer.status == StatusCode::OK, "{manner:?}: {answer:?}");
+        let entry = buyer.until_it_ends(HistoryState::Charged).await?;
+        let shown = farthing(&buyer.node, &["calls", &entry.id]).await?.ok()?.out;
+        ensure!(shown.contains(words) && !shown.contains("Claim"), "{manner:?}: {shown}");
+    }
+    Ok(())
 }

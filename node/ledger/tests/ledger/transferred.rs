@@ -15,7 +15,13 @@ fn by_transfer(number: u64) -> Promise {
 }
 
 fn end(status: u16) -> TransferEnd {
-    TransferEnd { transaction: Some([6; 32]), status, total_us: 900, time_secs: NOW_SECS + 1 }
+    TransferEnd {
+        transaction: Some([6; 32]),
+        status,
+        total_us: 900,
+        time_secs: NOW_SECS + 1,
+        is_seen: status == 0,
+    }
 }
 
 #[tokio::test]
@@ -33,8 +39,8 @@ async fn a_call_that_a_transfer_paid_is_charged_once_on_no_channel_and_in_every_
         );
     }
     let purchase = ledger.purchase(call_id(1)).unwrap().unwrap();
-    let PurchaseEnd::Transferred { transaction, status, timing } = purchase.end else { panic!() };
-    assert_eq!((transaction, status, timing.total_us), (Some([6; 32]), 200, 900));
+    let PurchaseEnd::Transferred { transaction, status, timing, is_seen } = purchase.end else { panic!() };
+    assert_eq!((transaction, status, timing.total_us, is_seen), (Some([6; 32]), 200, 900, false));
     assert!(purchase.charged == PRICE && purchase.is_by_transfer());
     let day = day_of(NOW_SECS);
     assert_eq!(ledger.day_totals(day).unwrap(), [("laptop".to_owned(), PRICE)]);
