@@ -253,7 +253,13 @@ impl ForeignCalls {
             }
             (Earlier::Nothing, payment) => {
                 let ended = ledger.purchase(order.call_id).map_err(BuyError::Unread)?;
-                if ended.is_some_and(|ended| ended.is_by_transfer()) {
+                if let Some(ended) = ended.filter(Purchase::is_by_transfer) {
+                    if ended.request_hash == request_hash
+                        && let Some(payment) = &payment
+                        && let Some(paid) = self.taken_after_all(order.call_id, payment).await
+                    {
+                        return self.ask_again(exchange, &paid, Some(payment)).await;
+                    }
                     return Err(ForeignError::Lapsed.into());
                 }
                 // One without a promise was stored before a crash, and never sent.

@@ -6,11 +6,11 @@
 use std::time::Duration;
 
 use farthing_chain::{ChainKind, TransferState};
-use farthing_ledger::{LedgerError, Promise, TransferEnd};
+use farthing_ledger::{LedgerError, Promise, Purchase, PurchaseEnd, TransferEnd, day_of};
 use farthing_os::clock;
 use farthing_protocol::{CallId, Usdc};
 
-use super::{ForeignCalls, ForeignParts, times::has_lapsed};
+use super::{ForeignCalls, ForeignParts, payments::ForeignPayment, times::has_lapsed};
 
 const ASK_EVERY_FIRST: Duration = Duration::from_secs(1);
 const ASK_EVERY_MAX: Duration = Duration::from_secs(30);
@@ -38,10 +38,52 @@ impl ForeignCalls {
     pub async fn tend(self) {
         loop {
             tokio::time::sleep(TEND_EVERY).await;
+            self.look_at_ended().await;
             if let Err(error) = self.forget_ended(clock::now_secs()).await {
                 tracing::warn!(%error, "payments of ended calls are not removed");
             }
         }
+    }
+
+    /// Asks about the calls that ended as not charged, as long as their payments are kept: an endpoint may have lied.
+    async fn look_at_ended(&self) {
+        for (call_id, payment) in self.0.payments.all().unwrap_or_default() {
+            let _turn = self.0.parts.consumer.turn(call_id).await;
+            self.taken_after_all(call_id, &payment).await;
+        }
+    }
+
+    /// Asks the chain once more about a call that ended as not charged, and books it if the token has taken its payment. Whoever
+    /// asks has the turn of the call.
+    pub(super) async fn taken_after_all(
+        &self,
+        call_id: CallId,
+        payment: &ForeignPayment,
+    ) -> Option<Purchase> {
+        let ForeignParts { consumer, ledger, chain, .. } = &self.0.parts;
+        let ended = ledger.purchase(call_id).ok().flatten()?;
+        let is_free = matches!(ended.end, PurchaseEnd::Released { .. }) && ended.is_by_transfer();
+        if !is_free || !payment.is_in((chain.spec().chain_id, chain.spec().token)) {
+            return None;
+        }
+        let state = chain.transfer_state(&payment.transfer.authorization, payment.since_block).await;
+        let Ok(TransferState::Taken(transaction)) = state else { return None };
+        let (accounts, day) = (consumer.accounts(), day_of(ended.promised_secs));
+        // A day begins with what the ledger has.
+        drop(accounts.spending_of(day));
+        let (transaction, status) = (transaction.map(|hash| hash.0), payment.answered.unwrap_or_default());
+        let end =
+            TransferEnd { transaction, status, total_us: 0, time_secs: clock::now_secs(), is_seen: true };
+        match ledger.transferred_after_all(call_id, end).await {
+            Ok(charged) => {
+                tracing::warn!(%call_id, %charged, "a payment that had counted as not taken was taken");
+                if let Ok(mut spending) = accounts.spending_of(day) {
+                    spending.rehold(day, &ended.secret, charged);
+                }
+            }
+            Err(error) => tracing::error!(%call_id, %error, "a payment that was taken is not stored"),
+        }
+        ledger.purchase(call_id).ok().flatten()
     }
 
     async fn forget_ended(&self, now_secs: u64) -> Result<(), LedgerError> {

@@ -1,7 +1,8 @@
 //! What others say of a payment that this node made: a chain endpoint that lies, and the server.
 
 use anyhow::{Result, ensure};
-use farthing_control::types::HistoryState;
+use farthing_control::{endpoint, types::HistoryState};
+use farthing_testnet::rpc;
 use farthing_tests::{command::farthing, liar::Liar, wait::eventually, world::PRICE};
 use farthing_values::Usdc;
 use reqwest::StatusCode;
@@ -75,5 +76,29 @@ async fn a_call_says_whether_the_chain_showed_its_payment_or_only_the_server_say
         let shown = farthing(&buyer.node, &["calls", &entry.id]).await?.ok()?.out;
         ensure!(shown.contains(words) && !shown.contains("Claim"), "{manner:?}: {shown}");
     }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_that_an_endpoint_hid_is_found_when_its_call_is_repeated() -> Result<()> {
+    let shop = Shop::open().await?;
+    let (server, liar) = (Server::start(&shop).await?, Liar::start().await?);
+    let buyer = Buyer::start_behind(&liar, &shop, &server.url).await?;
+    let newest = rpc::call(&shop.anvil.url(), "eth_blockNumber", json!([])).await?;
+    let newest = newest.as_str().unwrap_or_default().trim_start_matches("0x").to_owned();
+    liar.stand_at(u64::from_str_radix(&newest, 16)?);
+    server.behave(Manner::Breaks);
+    expect(&buyer.call("/v1/data", "one", Some(ENOUGH)).await?, "undecided", &Value::Null)?;
+    assert_eq!(server.earned(&shop).await?, PRICE, "it was taken");
+    buyer.let_payments_lapse(&shop).await?;
+    buyer.until_it_ends(HistoryState::Failed).await?;
+    liar.tell_the_truth();
+    server.behave(Manner::Honest);
+    let answer = buyer.call("/v1/data", "one", Some(ENOUGH)).await?;
+    ensure!(answer.status == StatusCode::OK && answer.header("x-farthing-charged") == "0.002", "{answer:?}");
+    let entry = buyer.until_it_ends(HistoryState::Charged).await?;
+    ensure!(entry.amount.0 == PRICE && server.payments().len() == 1, "{entry:?}");
+    let audit = buyer.node.control().ask(endpoint::Audit).await?;
+    ensure!(audit.violations.is_empty(), "{:?}", audit.violations);
     Ok(())
 }

@@ -72,3 +72,25 @@ async fn no_promise_over_a_channel_or_of_nothing_ends_by_a_transfer() {
     }
     assert_eq!(ledger.audit(None).unwrap().violations, []);
 }
+
+#[tokio::test]
+async fn a_call_that_ended_as_not_charged_is_charged_once_if_its_transfer_was_taken_after_all() {
+    let ledger = paying().await;
+    ledger.promise(by_transfer(1)).await.unwrap().await.unwrap();
+    let early = ledger.transferred_after_all(call_id(1), end(0)).await;
+    assert!(matches!(early, Err(LedgerError::NotPromised(_))), "its end is open: {early:?}");
+    ledger.release(call_id(1), "not taken in its time", NOW_SECS).await.unwrap();
+    let day = day_of(NOW_SECS);
+    assert_eq!(ledger.day_totals(day).unwrap(), Vec::new());
+    assert_eq!(ledger.transferred_after_all(call_id(1), end(0)).await.unwrap(), PRICE);
+    let again = ledger.transferred_after_all(call_id(1), end(0)).await;
+    assert!(matches!(again, Err(LedgerError::NotPromised(_))), "once: {again:?}");
+    let purchase = ledger.purchase(call_id(1)).unwrap().unwrap();
+    assert!(matches!(purchase.end, PurchaseEnd::Transferred { is_seen: true, .. }), "{purchase:?}");
+    assert_eq!(ledger.day_totals(day).unwrap(), [("laptop".to_owned(), PRICE)]);
+    assert_eq!(ledger.audit(None).unwrap().violations, []);
+    ledger.promise(promise(1, 2, PRICE)).await.unwrap().await.unwrap();
+    ledger.release(call_id(2), "refused", NOW_SECS).await.unwrap();
+    let on_channel = ledger.transferred_after_all(call_id(2), end(0)).await;
+    assert!(matches!(on_channel, Err(LedgerError::NotPromised(_))), "{on_channel:?}");
+}
