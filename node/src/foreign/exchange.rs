@@ -1,7 +1,7 @@
 //! One call of an x402 server over HTTP: without a payment, or with the one that is stored for it.
 //!
-//! No redirect is followed, no proxy asked and no cookie kept; time, headers and body are bounded. Nothing is asked for packed, and a
-//! server that packs its answer by gzip all the same has it unpacked: it may be paid for already.
+//! No redirect is followed, no proxy asked and no cookie kept; time, headers and body are bounded. Nothing is asked for packed, and an
+//! answer that a server still packs by gzip is unpacked: it may be paid for already.
 
 use std::collections::BTreeMap;
 

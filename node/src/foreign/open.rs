@@ -53,8 +53,8 @@ impl ForeignCalls {
         }
     }
 
-    /// Asks the chain once more about a call that ended as not charged, and books it if the token has taken its payment. Whoever
-    /// asks has the turn of the call.
+    /// Asks the chain once more about a call that ended as not charged, and books it if the token has taken its payment. The
+    /// caller has the turn of the call.
     pub(super) async fn taken_after_all(
         &self,
         call_id: CallId,

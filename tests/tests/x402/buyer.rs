@@ -15,7 +15,7 @@ use crate::shop::{FUNDS, GAS_MONEY_WEI, Shop, chain_of};
 
 /// More than a call costs, in USDC.
 pub const ENOUGH: &str = "0.01";
-/// The seconds after which a payment has lapsed, for whoever distrusts the newest blocks as well.
+/// The seconds after which a payment has lapsed, also for a node that distrusts the newest blocks.
 const LAPSED_AFTER_SECS: i64 = 1_000;
 
 /// A node with [`FUNDS`], and the server that was added to it.
@@ -113,7 +113,7 @@ impl Buyer {
         Ok(())
     }
 
-    /// Has the chain and the node's clock go on until payments of now have lapsed.
+    /// Has the chain and the node's clock go on until all payments made so far have lapsed.
     pub async fn let_payments_lapse(&self, shop: &Shop) -> Result<()> {
         let url = shop.anvil.url();
         self.clock.set(LAPSED_AFTER_SECS)?;
