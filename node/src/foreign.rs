@@ -23,7 +23,7 @@ use farthing_protocol::{
     call::{ChargePolicy, Method, Payment},
     limits,
 };
-use farthing_shared::{call_ends::BegunCall, chain_view, tasks::Tasks};
+use farthing_shared::{call_ends::BegunCall, tasks::Tasks};
 use farthing_wallet::Signer;
 use farthing_x402::{Offer, Offers};
 use parking_lot::Mutex;
@@ -36,11 +36,14 @@ mod open;
 mod payments;
 mod servers;
 mod terms;
+mod times;
+mod unpack;
 
 use self::{
     exchange::{Exchange, ForeignAnswer, PAYMENT_REQUIRED, target},
     payments::{ForeignPayment, ForeignPayments},
     servers::ForeignServers,
+    times::Dates,
 };
 pub use self::{
     servers::{ForeignServer, ForeignServerError},
@@ -96,10 +99,13 @@ impl ForeignCalls {
     pub fn restore(parts: ForeignParts) -> Result<Self, LedgerError> {
         let (ledger, upstream) = (parts.ledger.clone(), parts.upstream.clone());
         let payments = ForeignPayments(ledger.clone());
+        let here = (parts.chain.spec().chain_id, parts.chain.spec().token);
         for promise in ledger.unresolved()?.iter().filter(|promise| promise.is_by_transfer()) {
             let call_id = promise.request.call_id;
-            // What another chain's token may take is no money of this chain. One that cannot be read counts.
-            if !payments.is_elsewhere(call_id, parts.chain.spec().chain_id) {
+            // What another token may take is no money of this one. A payment that cannot be read counts.
+            if payments.is_elsewhere(call_id, here) {
+                tracing::warn!(%call_id, "an open payment is in another token or on another chain than the settings name");
+            } else {
                 parts.funding.pledge_again(call_id, promise.request.price);
             }
         }
@@ -261,7 +267,13 @@ impl ForeignCalls {
             }
             (Earlier::Nothing, payment) => {
                 let ended = ledger.purchase(order.call_id).map_err(BuyError::Unread)?;
-                if ended.is_some_and(|ended| ended.is_by_transfer()) {
+                if let Some(ended) = ended.filter(Purchase::is_by_transfer) {
+                    if ended.request_hash == request_hash
+                        && let Some(payment) = &payment
+                        && let Some(paid) = self.taken_after_all(order.call_id, payment).await
+                    {
+                        return self.ask_again(exchange, &paid, Some(payment)).await;
+                    }
                     return Err(ForeignError::Lapsed.into());
                 }
                 // One without a promise was stored before a crash, and never sent.
@@ -339,14 +351,13 @@ impl ForeignCalls {
         let ForeignParts { signer, chain, .. } = &self.0.parts;
         let mut nonce = [0; 32];
         getrandom::fill(&mut nonce).map_err(|_| BuyError::Failed)?;
-        // The token goes by the chain's clock, and the server by its own.
-        let now_secs = chain_view::time_secs(chain).map_or(time_secs, |secs| secs.max(time_secs));
+        let from_secs = times::signed_from(chain.spec().kind, self.newest_dates(), time_secs)?;
         let transfer = TransferAuthorization {
             from: signer.address(),
             to: offer.pay_to,
             value: offer.price,
             valid_after_secs: time_secs.saturating_sub(VALID_SINCE_SECS),
-            valid_before_secs: now_secs.saturating_add(offer.timeout_secs.min(VALID_SECS_MAX)),
+            valid_before_secs: from_secs.saturating_add(offer.timeout_secs.min(VALID_SECS_MAX)),
             nonce,
         };
         let transfer = signer.sign_transfer(transfer, token, max_price)?;
@@ -358,7 +369,15 @@ impl ForeignCalls {
             since_block: chain.head().borrow().as_ref().map_or(0, |head| head.number),
             time_secs,
             answered: None,
+            token: Some(chain.spec().token),
         })
+    }
+
+    /// The date of the chain's newest block, and this machine's when it saw that block; `None` before the chain was read.
+    fn newest_dates(&self) -> Option<Dates> {
+        let head = (*self.0.parts.chain.head().borrow())?;
+        let seen_secs = clock::now_secs().saturating_sub(head.seen_at.elapsed().as_secs());
+        Some(Dates { block_secs: head.timestamp_secs, seen_secs })
     }
 
     /// Sends the payment of a call, and books the server's word on it.
@@ -381,6 +400,7 @@ impl ForeignCalls {
                 status: answer.status,
                 total_us: clock::micros(timing.network),
                 time_secs: clock::now_secs(),
+                is_seen: false,
             };
             self.taken(promise, end).await;
         } else {

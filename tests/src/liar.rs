@@ -26,6 +26,10 @@ pub struct Liar {
     stands_at: Mutex<Option<u64>>,
     /// Blocks are dated so many seconds before their time.
     older_by_secs: AtomicU64,
+    /// Blocks are dated so many seconds after their time.
+    newer_by_secs: AtomicU64,
+    /// How often the token was asked whether it has taken an authorization.
+    asked_of_payments: AtomicUsize,
     /// How often a channel was told of otherwise than it is.
     told: AtomicUsize,
 }
@@ -36,8 +40,10 @@ impl Liar {
     pub async fn start() -> Result<Arc<Self>> {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}", listener.local_addr()?);
-        let (chain, lie, stands_at, older_by_secs, told) = Default::default();
-        let liar = Arc::new(Self { url, chain, lie, stands_at, older_by_secs, told });
+        let (chain, lie, stands_at, told) = Default::default();
+        let (older_by_secs, newer_by_secs, asked_of_payments) = Default::default();
+        let liar = Self { url, chain, lie, stands_at, older_by_secs, newer_by_secs, asked_of_payments, told };
+        let liar = Arc::new(liar);
         let router = Router::new().route("/", post(answer)).with_state(Arc::clone(&liar));
         tokio::spawn(async move { axum::serve(listener, router).await });
         Ok(liar)
@@ -63,14 +69,25 @@ impl Liar {
         self.older_by_secs.store(secs, Ordering::SeqCst);
     }
 
+    /// Dates every block so many seconds after its time.
+    pub fn date_ahead(&self, secs: u64) {
+        self.newer_by_secs.store(secs, Ordering::SeqCst);
+    }
+
     pub fn tell_the_truth(&self) {
         *self.lie.lock() = None;
         *self.stands_at.lock() = None;
         self.older_by_secs.store(0, Ordering::SeqCst);
+        self.newer_by_secs.store(0, Ordering::SeqCst);
     }
 
     pub fn told(&self) -> usize {
         self.told.load(Ordering::SeqCst)
+    }
+
+    /// Counts the questions whether the token has taken an authorization.
+    pub fn asked_of_payments(&self) -> usize {
+        self.asked_of_payments.load(Ordering::SeqCst)
     }
 
     /// The request, asked of the block at which this endpoint stands.
@@ -87,10 +104,13 @@ impl Liar {
 
     fn rewrite(&self, request: &Value, answer: &mut Value) -> Option<()> {
         if request["method"] == "eth_getBlockByNumber" {
-            return self.date_back(answer.get_mut("result")?);
+            return self.date(answer.get_mut("result")?);
         }
         let asked = request["params"][0]["data"].as_str().or(request["params"][0]["input"].as_str())?;
-        let selector = format!("0x{}", hex::encode(&keccak256(&[b"state(bytes32)"])[..4]));
+        if asked.starts_with(&selector(b"authorizationState(address,bytes32)")) {
+            self.asked_of_payments.fetch_add(1, Ordering::SeqCst);
+        }
+        let selector = selector(b"state(bytes32)");
         let words = answer["result"].as_str()?.strip_prefix("0x").filter(|words| words.len() == 4 * 64)?;
         let mut lie = self.lie.lock();
         let lie = lie.as_mut().filter(|_| asked.starts_with(&selector))?;
@@ -107,13 +127,19 @@ impl Liar {
         Some(())
     }
 
-    fn date_back(&self, block: &mut Value) -> Option<()> {
+    fn date(&self, block: &mut Value) -> Option<()> {
         let dated = block.get("timestamp")?.as_str()?.strip_prefix("0x")?;
         let dated = u64::from_str_radix(dated, 16).ok()?;
         let told = dated.saturating_sub(self.older_by_secs.load(Ordering::SeqCst));
+        let told = told.saturating_add(self.newer_by_secs.load(Ordering::SeqCst));
         block["timestamp"] = json!(format!("{told:#x}"));
         Some(())
     }
+}
+
+/// The first bytes of a call's data.
+fn selector(signature: &[u8]) -> String {
+    format!("0x{}", hex::encode(&keccak256(&[signature])[..4]))
 }
 
 async fn answer(State(liar): State<Arc<Liar>>, Json(mut request): Json<Value>) -> Json<Value> {

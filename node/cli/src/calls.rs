@@ -181,16 +181,35 @@ fn one(shown: &CallShown) -> String {
         ("Channel", text(shown.voucher.as_ref().map(|voucher| &voucher.channel))),
         ("Receipt", text(receipt.and_then(|receipt| receipt.signature.as_ref()))),
         ("Verdict", text(shown.verdict.as_ref().map(|verdict| &verdict.words))),
-        ("Claim", text(settlement.map(|settlement| &settlement.state))),
+        ("Claim", text(settlement.filter(|claim| claim.seen_on_chain.is_none()).map(|claim| &claim.state))),
+        (
+            "Payment",
+            settlement.and_then(|payment| payment.seen_on_chain).map(taken).unwrap_or_default().to_owned(),
+        ),
         ("Transaction", text(settlement.and_then(|settlement| settlement.transaction.as_ref()))),
         ("Explorer", text(settlement.and_then(|settlement| settlement.explorer.as_ref()))),
     ];
     pairs(facts.into_iter().filter(|(_, value)| !value.is_empty()))
 }
 
+/// How it is known that an x402 server took its payment.
+const fn taken(is_seen: bool) -> &'static str {
+    if is_seen {
+        "taken, as the chain shows"
+    } else {
+        "taken, as the server says; this node has not checked it on the chain"
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::spoken;
+    use super::{spoken, taken};
+
+    #[test]
+    fn a_payment_is_shown_as_the_chain_has_it_only_if_the_chain_showed_it() {
+        assert!(taken(true).contains("as the chain shows"));
+        assert!(taken(false).contains("as the server says"));
+    }
 
     #[test]
     fn a_code_is_told_to_people_without_an_underscore() {

@@ -427,6 +427,9 @@ const fn foreign(error: &ForeignError) -> (StatusCode, Name, &'static str) {
         ForeignError::Unfunded { .. } => {
             (PAYMENT, Name::InsufficientFunds, "The wallet has not enough funds")
         }
+        ForeignError::Clocks { .. } => {
+            (UNAVAILABLE, Name::ChainUnreachable, "The chain and this machine disagree on the time")
+        }
         ForeignError::Lapsed => {
             (CONFLICT, Name::CallIdConflict, "The payment of this call id was never taken")
         }

@@ -164,8 +164,8 @@ impl Owner {
             return self.sell_anew(call, payment, (key, call_id)).await;
         };
         let request_hash = call.hash(&sale.header_names).await?;
-        let chain_id = self.0.chain.spec().chain_id;
-        if (sale.payment, sale.request_hash, sale.chain_id) != (payment.transfer, request_hash, chain_id) {
+        let is_here = sale.is_in(self.token_of_now());
+        if !is_here || (sale.payment, sale.request_hash) != (payment.transfer, request_hash) {
             let detail = "this payment was sent with another call, or its nonce with another payment";
             return Err(Refusal::new(RefusalCode::CallIdConflict, detail));
         }
@@ -235,6 +235,7 @@ impl Owner {
             answer: None,
             paid_by: None,
             header_names,
+            token: Some(self.0.chain.spec().token),
         };
         let answer = self.serve_sale(key, sale, paid).await;
         drop(pledge);
@@ -375,6 +376,12 @@ impl Owner {
         let head = *self.0.chain.head().borrow();
         // Endpoints differ by a few.
         head.map_or(0, |head| head.number.saturating_sub(16))
+    }
+
+    /// Chain and token in which calls are sold now.
+    fn token_of_now(&self) -> (u64, Address) {
+        let spec = self.0.chain.spec();
+        (spec.chain_id, spec.token)
     }
 
     /// The id of the call that a payment pays: the same for each copy.

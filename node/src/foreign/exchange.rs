@@ -1,6 +1,7 @@
 //! One call of an x402 server over HTTP: without a payment, or with the one that is stored for it.
 //!
-//! No redirect is followed, no proxy asked and no cookie kept; time, headers and body are bounded.
+//! No redirect is followed, no proxy asked and no cookie kept; time, headers and body are bounded. Nothing is asked for packed, and an
+//! answer that a server still packs by gzip is unpacked: it may be paid for already.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +10,16 @@ use farthing_bounds::ByteBudget;
 use farthing_bridge::headers::{answer_header_is_forbidden, header_is_forbidden};
 use farthing_owner::upstream;
 use farthing_protocol::limits;
+use farthing_shared::blocking::run_blocking;
 use farthing_x402::{OFFERS_BYTES_MAX, SettlementHeard};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
-use super::payments::ForeignPayment;
+use super::{
+    payments::ForeignPayment,
+    unpack::{is_gzip, size_said, unpacked},
+};
 use crate::consumer::Order;
 
 /// The status with which a server asks for a payment.
@@ -67,11 +72,14 @@ impl Exchange<'_> {
         let required = bytes_of("payment-required");
         let word = bytes_of("payment-response").or_else(|| bytes_of("x-payment-response"));
         let heard = word.and_then(|word| SettlementHeard::read(&word));
-        let headers = passed_back(response.headers());
+        let mut headers = passed_back(response.headers());
         let is_offer = status == PAYMENT_REQUIRED;
         let bytes_max = if is_offer { Some(OFFERS_BYTES_MAX) } else { self.body_bytes_max };
         let body = match bytes_max {
-            Some(bytes_max) => self.body_of(response, bytes_max).await?,
+            Some(bytes_max) => {
+                let body = self.body_of(response, bytes_max).await?;
+                self.readable(body, &mut headers, bytes_max).await?
+            }
             None => Bytes::new(),
         };
         Ok(ForeignAnswer { status, headers, body, required, heard })
@@ -91,6 +99,29 @@ impl Exchange<'_> {
         Ok(room.attach(whole.freeze()))
     }
 
+    /// The body without its gzip. One that is packed by something else, or is not what its header says, stays as it is.
+    async fn readable(
+        &self,
+        body: Bytes,
+        headers: &mut BTreeMap<String, String>,
+        bytes_max: usize,
+    ) -> Result<Bytes, String> {
+        let coding = headers.get(header::CONTENT_ENCODING.as_str()).map_or("", String::as_str);
+        let size = if is_gzip(coding) { size_said(&body) } else { None };
+        let Some(bytes) = size else { return Ok(body) };
+        if bytes > bytes_max {
+            return Err(format!("its answer has more than {bytes_max} bytes"));
+        }
+        let mut room = self.budget.nothing();
+        if !room.grow(bytes) {
+            return Err("this node has no room for its answer now".to_owned());
+        }
+        let packed = body.clone();
+        let Some(whole) = run_blocking(move || unpacked(&packed)).await else { return Ok(body) };
+        headers.remove(header::CONTENT_ENCODING.as_str());
+        Ok(room.attach(whole.into()))
+    }
+
     fn request(&self, payment: Option<&ForeignPayment>) -> Result<reqwest::RequestBuilder, String> {
         let method = http::Method::from_bytes(self.order.method.as_str().as_bytes());
         let method = method.map_err(|_| "its method is none of HTTP".to_owned())?;
@@ -101,6 +132,7 @@ impl Exchange<'_> {
         if !self.order.headers.contains_key(header::USER_AGENT.as_str()) {
             request = request.header(header::USER_AGENT, concat!("farthing/", env!("CARGO_PKG_VERSION")));
         }
+        request = request.header(header::ACCEPT_ENCODING, "identity");
         if let Some(payment) = payment {
             request = request.header(payment.header_name.as_str(), payment.header.as_str());
         }

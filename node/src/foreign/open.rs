@@ -1,17 +1,16 @@
 //! Payments whose ends are not known: the chain is asked until it shows them, also after a restart.
 //!
-//! A payment is taken when the token says so. It is never taken once a block that stays is dated after its time. Until then its
-//! price counts as spent, and stays set aside.
+//! A payment is taken when the token says so. It is never taken once a block that stays is dated after its time. No endpoint's date
+//! says this alone: this machine's clock must be after it, too. Until then its price counts as spent, and stays set aside.
 
 use std::time::Duration;
 
 use farthing_chain::{ChainKind, TransferState};
-use farthing_ledger::{LedgerError, Promise, TransferEnd};
+use farthing_ledger::{LedgerError, Promise, Purchase, PurchaseEnd, TransferEnd, day_of};
 use farthing_os::clock;
 use farthing_protocol::{CallId, Usdc};
-use farthing_shared::chain_view;
 
-use super::{ForeignCalls, ForeignParts};
+use super::{ForeignCalls, ForeignParts, payments::ForeignPayment, times::has_lapsed};
 
 const ASK_EVERY_FIRST: Duration = Duration::from_secs(1);
 const ASK_EVERY_MAX: Duration = Duration::from_secs(30);
@@ -39,10 +38,52 @@ impl ForeignCalls {
     pub async fn tend(self) {
         loop {
             tokio::time::sleep(TEND_EVERY).await;
+            self.look_at_ended().await;
             if let Err(error) = self.forget_ended(clock::now_secs()).await {
                 tracing::warn!(%error, "payments of ended calls are not removed");
             }
         }
+    }
+
+    /// Asks about the calls that ended as not charged, as long as their payments are kept: an endpoint may have lied.
+    async fn look_at_ended(&self) {
+        for (call_id, payment) in self.0.payments.all().unwrap_or_default() {
+            let _turn = self.0.parts.consumer.turn(call_id).await;
+            self.taken_after_all(call_id, &payment).await;
+        }
+    }
+
+    /// Asks the chain once more about a call that ended as not charged, and books it if the token has taken its payment. The
+    /// caller has the turn of the call.
+    pub(super) async fn taken_after_all(
+        &self,
+        call_id: CallId,
+        payment: &ForeignPayment,
+    ) -> Option<Purchase> {
+        let ForeignParts { consumer, ledger, chain, .. } = &self.0.parts;
+        let ended = ledger.purchase(call_id).ok().flatten()?;
+        let is_free = matches!(ended.end, PurchaseEnd::Released { .. }) && ended.is_by_transfer();
+        if !is_free || !payment.is_in((chain.spec().chain_id, chain.spec().token)) {
+            return None;
+        }
+        let state = chain.transfer_state(&payment.transfer.authorization, payment.since_block).await;
+        let Ok(TransferState::Taken(transaction)) = state else { return None };
+        let (accounts, day) = (consumer.accounts(), day_of(ended.promised_secs));
+        // A day begins with what the ledger has.
+        drop(accounts.spending_of(day));
+        let (transaction, status) = (transaction.map(|hash| hash.0), payment.answered.unwrap_or_default());
+        let end =
+            TransferEnd { transaction, status, total_us: 0, time_secs: clock::now_secs(), is_seen: true };
+        match ledger.transferred_after_all(call_id, end).await {
+            Ok(charged) => {
+                tracing::warn!(%call_id, %charged, "a payment that had counted as not taken was taken");
+                if let Ok(mut spending) = accounts.spending_of(day) {
+                    spending.rehold(day, &ended.secret, charged);
+                }
+            }
+            Err(error) => tracing::error!(%call_id, %error, "a payment that was taken is not stored"),
+        }
+        ledger.purchase(call_id).ok().flatten()
     }
 
     async fn forget_ended(&self, now_secs: u64) -> Result<(), LedgerError> {
@@ -107,8 +148,8 @@ impl ForeignCalls {
                 return true;
             }
         };
-        // No chain says anything of another one's.
-        if payment.chain_id != chain.spec().chain_id {
+        // No chain and no token says anything of another one's: it waits until the settings name its own again.
+        if !payment.is_in((chain.spec().chain_id, chain.spec().token)) {
             return false;
         }
         let transfer = payment.transfer.authorization;
@@ -117,12 +158,13 @@ impl ForeignCalls {
                 let transaction = transaction.map(|hash| hash.0);
                 let time_secs = clock::now_secs();
                 let status = payment.answered.unwrap_or_default();
-                let end = TransferEnd { transaction, status, total_us: 0, time_secs };
+                let end = TransferEnd { transaction, status, total_us: 0, time_secs, is_seen: true };
                 self.taken(&promise, end).await
             }
             Ok(TransferState::Open { as_of_secs }) => {
-                let margin = chain_view::believed_after(chain.spec().kind).as_secs();
-                has_lapsed(transfer.valid_before_secs, as_of_secs, margin) && self.lapsed(&promise).await
+                let (kind, now_secs) = (chain.spec().kind, clock::now_secs());
+                has_lapsed(kind, transfer.valid_before_secs, as_of_secs, now_secs)
+                    && self.lapsed(&promise).await
             }
             Err(error) => {
                 tracing::debug!(%call_id, %error, "the chain does not tell how a payment ended");
@@ -179,23 +221,5 @@ impl ForeignCalls {
         if let Ok(mut spending) = accounts.spending_of(promise.day()) {
             spending.settle(promise.day(), &promise.secret, promise.request.price, charged);
         }
-    }
-}
-
-/// Returns whether a payment that was not taken in a block of this date can be taken in none any more. On a public chain, its
-/// newest blocks may be replaced by others that are dated `margin` seconds before.
-const fn has_lapsed(valid_before_secs: u64, as_of_secs: u64, margin: u64) -> bool {
-    as_of_secs >= valid_before_secs.saturating_add(margin)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_payment_can_be_taken_until_no_block_may_be_dated_within_its_time() {
-        assert!(!has_lapsed(1_000, 999, 0) && has_lapsed(1_000, 1_000, 0));
-        assert!(!has_lapsed(1_000, 1_119, 120) && has_lapsed(1_000, 1_120, 120));
-        assert!(!has_lapsed(u64::MAX, u64::MAX - 1, 120));
     }
 }

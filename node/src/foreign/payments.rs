@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use farthing_ledger::{Ledger, LedgerError, Namespace};
-use farthing_protocol::{CallId, SignedTransfer, wire};
+use farthing_protocol::{Address, CallId, SignedTransfer, wire};
 use minicbor::{Decode, Encode};
 
 /// The one payment of a call, with the header that carries it: whatever comes back, no other is signed for this call.
@@ -26,6 +26,16 @@ pub(super) struct ForeignPayment {
     /// The status of an answer that did not say how the payment ended.
     #[n(6)]
     pub(super) answered: Option<u16>,
+    /// The token that takes it; `None` in a record of a version that knew one token: that of the settings.
+    #[n(7)]
+    pub(super) token: Option<Address>,
+}
+
+impl ForeignPayment {
+    /// Returns whether it is in this token. No other one says anything of it.
+    pub(super) fn is_in(&self, (chain_id, token): (u64, Address)) -> bool {
+        self.chain_id == chain_id && self.token.is_none_or(|of| of == token)
+    }
 }
 
 /// The payments that the ledger has.
@@ -37,10 +47,10 @@ impl ForeignPayments {
         self.0.get(Namespace::Payments, call_id.as_bytes())?.map(|bytes| decode(&bytes)).transpose()
     }
 
-    /// Returns whether the payment of a call is known to be of another chain than this one.
-    pub(super) fn is_elsewhere(&self, call_id: CallId, chain_id: u64) -> bool {
+    /// Returns whether the payment of a call is known to be in another token than this one, or on another chain.
+    pub(super) fn is_elsewhere(&self, call_id: CallId, here: (u64, Address)) -> bool {
         let payment = self.find(call_id).ok().flatten();
-        payment.is_some_and(|payment| payment.chain_id != chain_id)
+        payment.is_some_and(|payment| !payment.is_in(here))
     }
 
     /// Stores a payment durably.
@@ -75,9 +85,11 @@ fn decode(bytes: &[u8]) -> Result<ForeignPayment, LedgerError> {
 #[cfg(test)]
 mod tests {
     use farthing_ledger::OpenMode;
-    use farthing_protocol::{Address, Signature, TransferAuthorization, Usdc};
+    use farthing_protocol::{Signature, TransferAuthorization, Usdc};
 
     use super::*;
+
+    const TOKEN: Address = Address::from_bytes([3; 20]);
 
     #[tokio::test]
     async fn a_payment_is_found_after_a_restart_as_it_was_signed() {
@@ -100,6 +112,7 @@ mod tests {
             since_block: 9,
             time_secs: 1,
             answered: None,
+            token: Some(TOKEN),
         };
         let payments = ForeignPayments(Ledger::open(&path, OpenMode::Create).unwrap());
         payments.put(one, &payment).await.unwrap();
@@ -110,8 +123,11 @@ mod tests {
             (Some(payment.clone()), None)
         );
         let is_elsewhere =
-            [(one, 8_453), (one, 1), (other, 1)].map(|(id, chain)| payments.is_elsewhere(id, chain));
+            [(one, 8_453), (one, 1), (other, 1)].map(|(id, chain)| payments.is_elsewhere(id, (chain, TOKEN)));
         assert_eq!(is_elsewhere, [false, true, false], "one that is not known counts as one of this chain");
+        assert!(payments.is_elsewhere(one, (8_453, Address::from_bytes([4; 20]))), "another token");
+        let of_before = ForeignPayment { token: None, ..payment.clone() };
+        assert!(of_before.is_in((8_453, TOKEN)), "a version that knew one token noted none");
         assert_eq!(payments.all().unwrap(), [(one, payment)]);
         payments.forget(one).await.unwrap();
         assert!(payments.all().unwrap().is_empty());

@@ -1,4 +1,4 @@
-//! A node that buys from x402 servers.
+//! A node that buys from x402 servers, with a clock of its own.
 
 use anyhow::{Context, Result, ensure};
 use farthing_control::{
@@ -6,7 +6,7 @@ use farthing_control::{
     types::{CallRequest, HistoryEntry, HistoryKind, HistoryState, NewX402Server, ServiceIdText, Text},
 };
 use farthing_testnet::{NodeOptions, NodeProcess, rpc};
-use farthing_tests::{wait::eventually, world::Answer};
+use farthing_tests::{clock::Clock, liar::Liar, wait::eventually, world::Answer};
 use farthing_values::{Address, Method, Usdc};
 use serde_json::json;
 use tempfile::TempDir;
@@ -15,21 +15,37 @@ use crate::shop::{FUNDS, GAS_MONEY_WEI, Shop, chain_of};
 
 /// More than a call costs, in USDC.
 pub const ENOUGH: &str = "0.01";
+/// The seconds after which a payment has lapsed, also for a node that distrusts the newest blocks.
+const LAPSED_AFTER_SECS: i64 = 1_000;
 
 /// A node with [`FUNDS`], and the server that was added to it.
 pub struct Buyer {
     pub node: NodeProcess,
     pub wallet: Address,
     pub server: ServiceIdText,
+    clock: Clock,
     _folder: TempDir,
 }
 
 impl Buyer {
     /// One that has added the server at `url`.
     pub async fn start(shop: &Shop, url: &str) -> Result<Self> {
+        Self::start_with(shop, url, None).await
+    }
+
+    /// The same. The node sees the chain through this endpoint.
+    pub async fn start_behind(liar: &Liar, shop: &Shop, url: &str) -> Result<Self> {
+        Self::start_with(shop, url, Some(liar.stand_before(shop.anvil.url()))).await
+    }
+
+    async fn start_with(shop: &Shop, url: &str, setting: Option<(String, String)>) -> Result<Self> {
         let folder = tempfile::tempdir()?;
-        let options = NodeOptions::new(folder.path().join("buyer"));
-        let node = NodeProcess::start_on(chain_of(&shop.anvil), options).await?;
+        let clock = Clock::ahead(folder.path(), 0).await?;
+        let options =
+            NodeOptions { environment: clock.environment(), ..NodeOptions::new(folder.path().join("buyer")) };
+        // The last word on a setting counts.
+        let chain = chain_of(&shop.anvil).into_iter().chain(setting).collect();
+        let node = NodeProcess::start_on(chain, options).await?;
         let wallet = node.status().await?.address.0;
         shop.deployer.fund_eth(wallet, GAS_MONEY_WEI).await?;
         shop.deployer.mint(shop.token, wallet, FUNDS).await?;
@@ -37,13 +53,14 @@ impl Buyer {
         node.wait_for_usdc(FUNDS).await?;
         let new = NewX402Server { url: url.to_owned(), max_price: None };
         let server = node.control().tell(endpoint::AddX402Server, &new).await?.id;
-        Ok(Self { node, wallet, server, _folder: folder })
+        Ok(Self { node, wallet, server, clock, _folder: folder })
     }
 
     /// Starts the node again, with a place at which it dies or none.
     pub async fn restart(&mut self, dies_at: Option<&str>) -> Result<()> {
         let environment = dies_at.map(|place| ("FARTHING_KILL_AT".to_owned(), place.to_owned()));
-        self.node.restart_until_ready(environment.into_iter().collect()).await?;
+        let environment = self.clock.environment().into_iter().chain(environment).collect();
+        self.node.restart_until_ready(environment).await?;
         self.node.wait_for_usdc(Usdc::from_micros(1)).await
     }
 
@@ -95,12 +112,13 @@ impl Buyer {
         ensure!(audit.violations.is_empty(), "{:?}", audit.violations);
         Ok(())
     }
-}
 
-/// Has the chain go on until payments of now have lapsed, for whoever distrusts its newest blocks as well.
-pub async fn let_payments_lapse(shop: &Shop) -> Result<()> {
-    let url = shop.anvil.url();
-    rpc::call(&url, "evm_increaseTime", json!([1_000])).await?;
-    rpc::call(&url, "anvil_mine", json!(["0x5"])).await?;
-    Ok(())
+    /// Has the chain and the node's clock go on until all payments made so far have lapsed.
+    pub async fn let_payments_lapse(&self, shop: &Shop) -> Result<()> {
+        let url = shop.anvil.url();
+        self.clock.set(LAPSED_AFTER_SECS)?;
+        rpc::call(&url, "evm_increaseTime", json!([LAPSED_AFTER_SECS])).await?;
+        rpc::call(&url, "anvil_mine", json!(["0x5"])).await?;
+        Ok(())
+    }
 }

@@ -18,7 +18,7 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use crate::{
-    buyer::{Buyer, ENOUGH, let_payments_lapse},
+    buyer::{Buyer, ENOUGH},
     server::{Manner, Server},
     shop::{Shop, chain_of},
 };
@@ -31,7 +31,8 @@ async fn market() -> Result<(Shop, Server, Buyer)> {
     Ok((shop, server, buyer))
 }
 
-fn expect(answer: &Answer, problem: &str, charged: &Value) -> Result<()> {
+/// Checks the problem of an answer, and what it says was charged.
+pub fn expect(answer: &Answer, problem: &str, charged: &Value) -> Result<()> {
     let is_it = answer.problem() == problem && answer.charged() == *charged;
     ensure!(is_it, "not {problem}, charged {charged}: {answer:?}");
     Ok(())
@@ -174,6 +175,16 @@ async fn an_answer_without_a_word_on_its_payment_is_given_and_the_chain_says_wha
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_a_server_packs_unasked_is_readable() -> Result<()> {
+    let (shop, server, buyer) = market().await?;
+    server.behave(Manner::Packs);
+    let answer = buyer.call("/v1/data", "one", Some(ENOUGH)).await?;
+    ensure!(answer.status == StatusCode::OK && answer.header("content-encoding").is_empty(), "{answer:?}");
+    assert_eq!(answer.json(), json!({ "sold": true }));
+    buyer.check(&shop, PRICE).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_is_lost_is_charged_once_and_can_be_asked_for_again() -> Result<()> {
     let (shop, server, buyer) = market().await?;
     server.behave(Manner::Breaks);
@@ -194,7 +205,7 @@ async fn a_payment_that_nobody_takes_is_counted_until_its_time_is_over_and_its_c
     server.behave(Manner::Refuses);
     expect(&buyer.call("/v1/data", "one", Some(ENOUGH)).await?, "undecided", &Value::Null)?;
     assert_eq!(buyer.spent().await?, PRICE, "it may be taken yet");
-    let_payments_lapse(&shop).await?;
+    buyer.let_payments_lapse(&shop).await?;
     let entry = buyer.until_it_ends(HistoryState::Failed).await?;
     ensure!(entry.reason.is_some_and(|reason| reason.contains("did not take the payment")));
     buyer.check(&shop, Usdc::ZERO).await?;
@@ -218,7 +229,7 @@ async fn the_payment_of_a_server_that_was_removed_ends_as_the_chain_says_and_no_
     expect(&answer, "undecided", &Value::Null)?;
     ensure!(answer.json()["detail"].as_str().is_some_and(|detail| detail.contains(&id)), "{answer:?}");
     assert_eq!(buyer.spent().await?, PRICE, "it may be taken yet");
-    let_payments_lapse(&shop).await?;
+    buyer.let_payments_lapse(&shop).await?;
     buyer.until_it_ends(HistoryState::Failed).await?;
     buyer.check(&shop, Usdc::ZERO).await
 }
@@ -263,7 +274,7 @@ async fn what_is_promised_to_a_server_stays_in_the_wallet() -> Result<()> {
     server.offer(&json!({ "amount": "600000" }));
     expect(&buyer.call("/v1/data", "one", Some("1")).await?, "undecided", &Value::Null)?;
     expect(&buyer.call("/v1/data", "two", Some("1")).await?, "insufficient-funds", &json!(false))?;
-    let_payments_lapse(&shop).await?;
+    buyer.let_payments_lapse(&shop).await?;
     buyer.until_it_ends(HistoryState::Failed).await?;
     server.behave(Manner::Honest);
     eventually("what was set aside is free again", async || {

@@ -6,13 +6,14 @@ mod buyer;
 mod buying;
 mod deaths;
 mod official;
+mod opinions;
 mod refused;
 mod server;
 mod shop;
 
 use anyhow::{Context, Result, ensure};
 use farthing_control::{endpoint, types::Check};
-use farthing_testnet::demo::metrics;
+use farthing_testnet::{demo::metrics, rpc};
 use farthing_tests::{nodes::set_price, upstream::Gate, wait::eventually, world::PRICE};
 use farthing_values::Usdc;
 use futures::{StreamExt, stream::FuturesUnordered};
@@ -233,4 +234,25 @@ async fn an_offer_holds_for_a_while_after_the_price_has_changed() -> Result<()> 
     assert_eq!(terms["error"], "invalid_exact_evm_payload_authorization_value", "{never_offered:?}");
     assert_eq!(terms["accepts"][0]["amount"], "4000");
     shop.check(1).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_whose_block_the_chain_takes_back_is_brought_again_and_charged_once() -> Result<()> {
+    let (shop, payment) = (Shop::open().await?, 1);
+    let url = shop.anvil.url();
+    let before = rpc::call(&url, "evm_snapshot", json!([])).await?;
+    let answer = shop.pay(Method::GET, "/ok", &shop.payment(payment)).await?;
+    ensure!(answer.status == StatusCode::OK, "{answer:?}");
+    // The blocks since then are replaced by others, in which there is no payment.
+    rpc::call(&url, "evm_revert", json!([before])).await?;
+    rpc::call(&url, "anvil_mine", json!(["0x8"])).await?;
+    eventually("the payment is brought again", async || Ok(shop.earned().await? == PRICE)).await?;
+    let again = shop.pay(Method::GET, "/ok", &shop.payment(payment)).await?;
+    ensure!(again.status == StatusCode::OK && again.body == answer.body, "{again:?}");
+    assert_eq!(shop.upstream.hits(), 1);
+    shop.check(1).await?;
+    let counts = metrics(&shop.owner).await?;
+    let charged = counts.get("farthing_calls_total{side=\"owner\",outcome=\"charged\"}");
+    assert_eq!(charged.copied(), Some(1));
+    Ok(())
 }

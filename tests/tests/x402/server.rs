@@ -7,7 +7,7 @@ use axum::{
     Router,
     body::Body,
     extract::{Request, State},
-    http::{HeaderMap, StatusCode},
+    http::{HeaderMap, HeaderValue, StatusCode},
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
@@ -23,6 +23,10 @@ use crate::shop::{CHAIN_ID, Shop};
 
 /// The wallet that is paid.
 pub const PAYEE: Address = Address::from_bytes([7; 20]);
+/// `{"sold":true}`, packed by gzip.
+const PACKED: &[u8] =
+    b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff\xab\x56\x2a\xce\xcf\x49\x51\xb2\x2a\x29\x2a\x4d\xad\x05\x00\
+    \x82\x6d\x3a\x5b\x0d\x00\x00\x00";
 
 /// The way in which a server treats a payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +39,8 @@ pub enum Manner {
     Breaks,
     /// It takes the payment, and answers without a word on it.
     Quiet,
+    /// It takes the payment, and packs its answer by gzip, whatever it was asked for.
+    Packs,
     /// It takes nothing, and asks for a payment.
     Refuses,
 }
@@ -163,6 +169,7 @@ async fn answer(State(counter): State<Counter>, request: Request) -> Response {
     desk.payments.push((payment, taken.clone()));
     match (manner, taken) {
         (Manner::Honest, Some(transaction)) => sold(&desk, &transaction),
+        (Manner::Packs, Some(transaction)) => packed(sold(&desk, &transaction)),
         (Manner::Quiet, _) => "{\"sold\":true}".into_response(),
         (Manner::Breaks, _) => {
             let broken = futures::stream::once(async { Err::<Bytes, _>(io::Error::other("broken off")) });
@@ -197,6 +204,14 @@ fn sold(desk: &Desk, transaction: &str) -> Response {
         ("content-type", "application/json".to_owned()),
     ];
     (StatusCode::OK, headers, "{\"sold\":true}").into_response()
+}
+
+/// The same answer, packed.
+fn packed(mut answer: Response) -> Response {
+    answer.headers_mut().insert("content-encoding", HeaderValue::from_static("gzip"));
+    answer.headers_mut().remove("content-length");
+    *answer.body_mut() = Body::from(PACKED);
+    answer
 }
 
 /// Brings a payment to the token, by an account of the chain that is nobody's; returns the transaction.

@@ -210,7 +210,7 @@ pub struct ReceiptVerdict {
     pub words: String,
 }
 
-/// The claim that pays for a call.
+/// The claim that pays for a call, or the payment of one of an x402 server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CallSettlement {
     pub state: HistoryState,
@@ -220,6 +220,9 @@ pub struct CallSettlement {
     pub transaction: Option<String>,
     /// The address at which a browser shows the transaction, on chains whose explorer is known.
     pub explorer: Option<String>,
+    /// For a call of an x402 server: true if the chain showed this node that the payment was taken, false if only the server says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_on_chain: Option<bool>,
 }
 
 #[cfg(test)]

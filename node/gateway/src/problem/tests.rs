@@ -132,6 +132,7 @@ fn every_error() -> Vec<BuyError> {
         BuyError::Foreign(ForeignError::Unreachable(text())),
         BuyError::Foreign(ForeignError::Offer(NoOffer::Token)),
         BuyError::Foreign(ForeignError::Unfunded { have: Usdc::ZERO, need: USDC }),
+        BuyError::Foreign(ForeignError::Clocks { secs: 121, is: "after" }),
         BuyError::Foreign(ForeignError::Lapsed),
         BuyError::Foreign(ForeignError::Open { why: text(), until: text() }),
         BuyError::Foreign(ForeignError::Withheld { charged: USDC, why: text() }),

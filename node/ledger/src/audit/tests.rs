@@ -363,7 +363,9 @@ async fn c3_a_charge_rests_on_its_owners_signature() {
 async fn c3_a_transfer_is_on_no_channel_and_pays_exactly_the_price() {
     let transferred = |tx: &WriteTransaction, _| {
         change_purchase(tx, |row| {
-            row.end = StoredEnd::Transferred { charged: PRICE, transaction: None, status: 200, total_us: 0 };
+            let (transaction, is_seen) = (None, None);
+            row.end =
+                StoredEnd::Transferred { charged: PRICE, transaction, status: 200, total_us: 0, is_seen };
         })
     };
     assert_eq!(found(transferred).await, ["C3"]);

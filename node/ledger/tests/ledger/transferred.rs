@@ -15,7 +15,13 @@ fn by_transfer(number: u64) -> Promise {
 }
 
 fn end(status: u16) -> TransferEnd {
-    TransferEnd { transaction: Some([6; 32]), status, total_us: 900, time_secs: NOW_SECS + 1 }
+    TransferEnd {
+        transaction: Some([6; 32]),
+        status,
+        total_us: 900,
+        time_secs: NOW_SECS + 1,
+        is_seen: status == 0,
+    }
 }
 
 #[tokio::test]
@@ -33,8 +39,8 @@ async fn a_call_that_a_transfer_paid_is_charged_once_on_no_channel_and_in_every_
         );
     }
     let purchase = ledger.purchase(call_id(1)).unwrap().unwrap();
-    let PurchaseEnd::Transferred { transaction, status, timing } = purchase.end else { panic!() };
-    assert_eq!((transaction, status, timing.total_us), (Some([6; 32]), 200, 900));
+    let PurchaseEnd::Transferred { transaction, status, timing, is_seen } = purchase.end else { panic!() };
+    assert_eq!((transaction, status, timing.total_us, is_seen), (Some([6; 32]), 200, 900, false));
     assert!(purchase.charged == PRICE && purchase.is_by_transfer());
     let day = day_of(NOW_SECS);
     assert_eq!(ledger.day_totals(day).unwrap(), [("laptop".to_owned(), PRICE)]);
@@ -65,4 +71,26 @@ async fn no_promise_over_a_channel_or_of_nothing_ends_by_a_transfer() {
         assert!(matches!(ended, Err(LedgerError::NotPromised(_))), "{number}: {ended:?}");
     }
     assert_eq!(ledger.audit(None).unwrap().violations, []);
+}
+
+#[tokio::test]
+async fn a_call_that_ended_as_not_charged_is_charged_once_if_its_transfer_was_taken_after_all() {
+    let ledger = paying().await;
+    ledger.promise(by_transfer(1)).await.unwrap().await.unwrap();
+    let early = ledger.transferred_after_all(call_id(1), end(0)).await;
+    assert!(matches!(early, Err(LedgerError::NotPromised(_))), "its end is open: {early:?}");
+    ledger.release(call_id(1), "not taken in its time", NOW_SECS).await.unwrap();
+    let day = day_of(NOW_SECS);
+    assert!(ledger.day_totals(day).unwrap().is_empty());
+    assert_eq!(ledger.transferred_after_all(call_id(1), end(0)).await.unwrap(), PRICE);
+    let again = ledger.transferred_after_all(call_id(1), end(0)).await;
+    assert!(matches!(again, Err(LedgerError::NotPromised(_))), "once: {again:?}");
+    let purchase = ledger.purchase(call_id(1)).unwrap().unwrap();
+    assert!(matches!(purchase.end, PurchaseEnd::Transferred { is_seen: true, .. }), "{purchase:?}");
+    assert_eq!(ledger.day_totals(day).unwrap(), [("laptop".to_owned(), PRICE)]);
+    assert_eq!(ledger.audit(None).unwrap().violations, []);
+    ledger.promise(promise(1, 2, PRICE)).await.unwrap().await.unwrap();
+    ledger.release(call_id(2), "refused", NOW_SECS).await.unwrap();
+    let on_channel = ledger.transferred_after_all(call_id(2), end(0)).await;
+    assert!(matches!(on_channel, Err(LedgerError::NotPromised(_))), "{on_channel:?}");
 }

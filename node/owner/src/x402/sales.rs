@@ -97,6 +97,9 @@ pub(super) struct Sale {
     #[n(12)]
     #[cbor(default)]
     pub(super) header_names: Vec<String>,
+    /// The token that pays it; `None` in a record of a version that knew one token: that of the settings.
+    #[n(13)]
+    pub(super) token: Option<Address>,
 }
 
 /// An answer without its body.
@@ -131,6 +134,11 @@ impl AnswerHead {
 }
 
 impl Sale {
+    /// Returns whether it is paid in this token. No other one says anything of its payment.
+    pub(super) fn is_in(&self, (chain_id, token): (u64, Address)) -> bool {
+        self.chain_id == chain_id && self.token.is_none_or(|of| of == token)
+    }
+
     /// The second until which it is kept, as of `now_secs`.
     fn until_secs(&self, now_secs: u64) -> u64 {
         let expired = self.payment.authorization.valid_before_secs.saturating_add(AFTER_EXPIRY_SECS);
@@ -310,6 +318,7 @@ mod tests {
     use super::*;
 
     const NOW_SECS: u64 = 1_795_000_000;
+    const TOKEN: Address = Address::from_bytes([9; 20]);
 
     fn sale(state: SaleState) -> Sale {
         let authorization = TransferAuthorization {
@@ -341,7 +350,17 @@ mod tests {
             }),
             paid_by: None,
             header_names: vec!["x-place".to_owned()],
+            token: Some(TOKEN),
         }
+    }
+
+    #[test]
+    fn a_sale_belongs_to_the_chain_and_the_token_that_it_was_offered_in() {
+        let (sold, other) = (sale(SaleState::Answered), Address::from_bytes([8; 20]));
+        let is_in = [(8_453, TOKEN), (8_453, other), (1, TOKEN)].map(|here| sold.is_in(here));
+        assert_eq!(is_in, [true, false, false]);
+        let of_before = Sale { token: None, ..sold };
+        assert!(of_before.is_in((8_453, TOKEN)), "a version that knew one token noted none");
     }
 
     #[tokio::test]

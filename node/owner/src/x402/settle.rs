@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use farthing_chain::PaymentState;
+use farthing_chain::{Head, PaymentState};
 use farthing_ledger::{Call, LedgerError};
 use farthing_os::{clock, killpoint};
 use farthing_protocol::{Hash, Refusal};
 use tokio::time::Instant;
 
 use super::{
-    DoorAnswer, failed,
+    DoorAnswer, away, failed,
     noted::admit_line,
     sales::{Sale, SaleKey, SaleState},
     unstored,
@@ -139,27 +139,40 @@ impl Owner {
     }
 
     /// Ends now and then what no client comes back for: a payment that was taken after its client left is recorded, and what
-    /// is over is forgotten. Runs until the node stops.
+    /// is over is forgotten. After a start and when the chain has taken back blocks, payments that were taken are looked for again.
+    /// Runs until the node stops.
     pub async fn tend_sales(&self) {
+        let mut heads = self.0.chain.head();
+        let (mut seen, mut is_moved) = (None, false);
         loop {
+            let now = reorganisations(*heads.borrow_and_update());
+            is_moved |= now != seen;
+            seen = now;
+            let mut is_done = true;
             for key in self.0.door.sales.keys() {
-                if let Err(refusal) = self.tend(key).await {
+                if let Err(refusal) = self.tend(key, is_moved).await {
                     tracing::warn!(reason = refusal.detail, "a sale is looked at again later");
+                    is_done = false;
                 }
             }
-            tokio::time::sleep(TENDED_EVERY).await;
+            is_moved &= !is_done;
+            let moved = async { heads.wait_for(|head| reorganisations(*head) != seen).await.map(drop) };
+            let _ = tokio::time::timeout(TENDED_EVERY, moved).await;
         }
     }
 
-    async fn tend(&self, key: SaleKey) -> Result<(), Refusal> {
+    async fn tend(&self, key: SaleKey, is_moved: bool) -> Result<(), Refusal> {
         // Who works on it does all of this.
         let Some(_turn) = self.0.door.turns.try_take(key) else { return Ok(()) };
         let sales = &self.0.door.sales;
         let Some(sale) = sales.find(&key).map_err(|error| unstored(&error))? else { return Ok(()) };
         let is_over = sales.is_over(&key, clock::now_secs());
+        if sale.state == SaleState::Settled && is_moved && !is_over && sale.is_in(self.token_of_now()) {
+            return self.bring_again(key, sale).await;
+        }
         // Strangers can leave any number of refused ones: the chain is asked about these once more, at their end.
         let is_asked_about = sale.state == SaleState::Answered && (is_over || !sales.is_idle(&key));
-        if is_asked_about && sale.chain_id == self.0.chain.spec().chain_id {
+        if is_asked_about && sale.is_in(self.token_of_now()) {
             let state = self.0.chain.payment_state(&sale.payment.authorization, sale.since_block).await;
             match state {
                 Ok(PaymentState::Paid(transaction)) => {
@@ -175,4 +188,34 @@ impl Owner {
         }
         Ok(())
     }
+
+    /// Brings a payment again if the chain has taken back its block, and the token still takes it. The sale has its answer, and stays
+    /// charged once.
+    async fn bring_again(&self, key: SaleKey, sale: Sale) -> Result<(), Refusal> {
+        let (chain, payment, payer) = (&self.0.chain, sale.payment, sale.payment.authorization.from);
+        let state = chain.payment_state(&payment.authorization, sale.since_block).await;
+        if state.map_err(|error| away(&error))? != PaymentState::Open {
+            return Ok(());
+        }
+        self.check_worth(sale.price, GAS_FACTOR_LEFT)?;
+        tracing::warn!(%payer, "the chain has taken back a payment; it is brought again");
+        let taking = chain.take_payment(payment, sale.since_block);
+        match tokio::time::timeout(SETTLED_WITHIN, taking).await {
+            Ok(Ok(PaymentState::Paid(transaction))) => {
+                let sale = Sale { paid_by: Some(transaction.0.into()), ..sale };
+                self.0.door.sales.put(key, &sale, None).await.map_err(|error| unstored(&error))
+            }
+            Ok(Ok(PaymentState::Refused(reason))) => {
+                tracing::warn!(%payer, reason, "a payment that the chain has taken back is refused now");
+                Ok(())
+            }
+            Ok(Ok(PaymentState::Open)) | Err(_) => Err(failed()),
+            Ok(Err(error)) => Err(away(&error)),
+        }
+    }
+}
+
+/// How often the chain has taken back blocks; `None` before it was read.
+fn reorganisations(head: Option<Head>) -> Option<u64> {
+    head.map(|head| head.reorganisations)
 }

@@ -24,6 +24,11 @@ pub enum ForeignError {
         "this call costs {need} USDC, and only {have} USDC of the wallet are not set aside for other payments"
     )]
     Unfunded { have: Usdc, need: Usdc },
+    /// By how many seconds, and whether `after` or `before`.
+    #[error(
+        "the chain's newest block is dated {secs} seconds {is} this machine's clock, so a payment would not end when it should"
+    )]
+    Clocks { secs: u64, is: &'static str },
     #[error("the payment of this call id was never taken, and its time is over")]
     Lapsed,
     /// Paid or not: the chain will tell.
@@ -56,6 +61,10 @@ impl ForeignError {
             }
             Self::Unfunded { .. } => {
                 "Send the missing amount to the wallet's address; `farthing wallet balance` shows when it has arrived."
+            }
+            Self::Clocks { .. } => {
+                "Nothing was paid. Set the clock of this machine, or set another endpoint with `farthing chain set`; \
+                 `farthing doctor` checks both."
             }
             Self::Lapsed => "Nothing was paid. Send the call again with a new call_id.",
             Self::Open { .. } => {

@@ -135,8 +135,9 @@ fn bought(
     (history, reader): (&History, &CallReader),
 ) -> Result<CallShown, LedgerError> {
     let price = Some(purchase.price.into());
-    if let PurchaseEnd::Transferred { transaction, timing, .. } = &purchase.end {
-        let settlement = transaction.map(|hash| paid(hash_text(&hash), reader));
+    if let PurchaseEnd::Transferred { transaction, timing, is_seen, .. } = &purchase.end {
+        let transaction = transaction.map(|hash| hash_text(&hash));
+        let settlement = Some(paid(transaction, *is_seen, reader.explorer.as_deref()));
         return Ok(CallShown { price, parts: parts(timing), settlement, ..shown });
     }
     let PurchaseEnd::Acknowledged { receipt, signature, timing, .. } = &purchase.end else {
@@ -153,10 +154,11 @@ fn bought(
     })
 }
 
-/// The transfer that paid a call.
-fn paid(transaction: String, reader: &CallReader) -> CallSettlement {
-    let explorer = reader.explorer.as_ref().map(|site| format!("{site}/tx/{transaction}"));
-    CallSettlement { state: HistoryState::Confirmed, number: None, transaction: Some(transaction), explorer }
+/// The transfer that paid a call: as the chain showed it, or as the server says.
+fn paid(transaction: Option<String>, is_seen: bool, explorer: Option<&str>) -> CallSettlement {
+    let explorer = explorer.zip(transaction.as_ref()).map(|(site, hash)| format!("{site}/tx/{hash}"));
+    let state = if is_seen { HistoryState::Confirmed } else { HistoryState::Pending };
+    CallSettlement { state, number: None, transaction, explorer, seen_on_chain: Some(is_seen) }
 }
 
 fn parts(timing: &Timing) -> Vec<CallPart> {
@@ -182,7 +184,7 @@ fn claimed_by_owner(history: &History, receipt: &Receipt) -> Result<Option<CallS
     Ok(channel.map(|channel| {
         let is_claimed = channel.claimed >= receipt.spent_total;
         let state = if is_claimed { HistoryState::Confirmed } else { HistoryState::Pending };
-        CallSettlement { state, number: None, transaction: None, explorer: None }
+        CallSettlement { state, number: None, transaction: None, explorer: None, seen_on_chain: None }
     }))
 }
 
@@ -230,7 +232,8 @@ fn claimed(
     }
     let Some(claim) = settlements(&history.ledger)?.into_iter().find(pays) else {
         let state = HistoryState::Pending;
-        return Ok(Some(CallSettlement { state, number: None, transaction: None, explorer: None }));
+        let (transaction, explorer, seen_on_chain) = (None, None, None);
+        return Ok(Some(CallSettlement { state, number: None, transaction, explorer, seen_on_chain }));
     };
     let transaction = claim.transaction.map(|hash| hash_text(&hash));
     let channel = history.ledger.payee_channel(receipt.channel)?;
@@ -241,5 +244,6 @@ fn claimed(
         number: Some(claim.id),
         explorer: site.zip(transaction.as_ref()).map(|(site, hash)| format!("{site}/tx/{hash}")),
         transaction,
+        seen_on_chain: None,
     }))
 }

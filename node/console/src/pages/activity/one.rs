@@ -180,7 +180,12 @@ fn receipt_shown(receipt: CallReceipt) -> ReceiptShown {
 fn claim_shown(claim: CallSettlement, side: CallSide) -> ClaimShown {
     let words = match (side, claim.state) {
         // An owner's claim pays many calls, and its transaction is not known here.
-        (CallSide::Bought, _) if claim.transaction.is_some() => "The x402 server took this payment on chain.",
+        (CallSide::Bought, _) if claim.seen_on_chain == Some(true) => {
+            "The x402 server took this payment on chain."
+        }
+        (CallSide::Bought, _) if claim.seen_on_chain == Some(false) => {
+            "The x402 server says that it took this payment. Your node has not checked this on the chain."
+        }
         (CallSide::Bought, HistoryState::Confirmed) => "The owner has claimed it on chain.",
         (CallSide::Bought, _) => "The owner has not claimed it yet.",
         (CallSide::Served, HistoryState::Confirmed) => "Claimed and confirmed on chain.",

@@ -148,6 +148,8 @@ pub struct TransferEnd {
     pub total_us: u64,
     /// Seconds since the Unix epoch.
     pub time_secs: u64,
+    /// True if the chain showed it; false if only the server says so.
+    pub is_seen: bool,
 }
 
 /// The reason that a promise is closed without a charge.
@@ -201,6 +203,8 @@ pub enum PurchaseEnd {
         /// 0 where no answer came.
         status: u16,
         timing: Timing,
+        /// True if the chain showed it; false if only the server says so.
+        is_seen: bool,
     },
 }
 

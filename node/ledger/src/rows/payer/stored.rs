@@ -214,6 +214,9 @@ pub(crate) enum StoredEnd {
         status: u16,
         #[n(3)]
         total_us: u64,
+        /// True if the chain showed it; `None` in a record of a version that did not note it.
+        #[n(4)]
+        is_seen: Option<bool>,
     },
 }
 
@@ -262,8 +265,9 @@ impl From<&Acknowledgement> for StoredEnd {
 impl StoredEnd {
     /// Of a call that a transfer over exactly its price has paid.
     pub(crate) fn transferred(charged: Usdc, end: &TransferEnd) -> Self {
-        let TransferEnd { transaction, status, total_us, .. } = *end;
-        Self::Transferred { charged, transaction: transaction.map(Into::into), status, total_us }
+        let TransferEnd { transaction, status, total_us, is_seen, .. } = *end;
+        let (transaction, is_seen) = (transaction.map(Into::into), Some(is_seen));
+        Self::Transferred { charged, transaction, status, total_us, is_seen }
     }
 
     pub(crate) fn charged(&self) -> Usdc {
@@ -305,10 +309,12 @@ impl StoredEnd {
                 is_refused: is_refused == Some(true),
                 in_doubt: in_doubt == Some(true),
             },
-            Self::Transferred { transaction, status, total_us, .. } => PurchaseEnd::Transferred {
+            Self::Transferred { transaction, status, total_us, is_seen, .. } => PurchaseEnd::Transferred {
                 transaction: transaction.map(Into::into),
                 status,
                 timing: Timing { total_us, ..Timing::default() },
+                // Only what the chain showed had no time.
+                is_seen: is_seen.unwrap_or(total_us == 0),
             },
         }
     }

@@ -1,0 +1,104 @@
+//! What others say of a payment that this node made: a chain endpoint that lies, and the server.
+
+use anyhow::{Result, ensure};
+use farthing_control::{endpoint, types::HistoryState};
+use farthing_testnet::rpc;
+use farthing_tests::{command::farthing, liar::Liar, wait::eventually, world::PRICE};
+use farthing_values::Usdc;
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+use crate::{
+    buyer::{Buyer, ENOUGH},
+    buying::expect,
+    server::{Manner, Server},
+    shop::Shop,
+};
+
+const HOUR_SECS: u64 = 3_600;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_that_dates_its_blocks_ahead_ends_no_payment_that_can_be_taken() -> Result<()> {
+    let shop = Shop::open().await?;
+    let (server, liar) = (Server::start(&shop).await?, Liar::start().await?);
+    let buyer = Buyer::start_behind(&liar, &shop, &server.url).await?;
+    server.behave(Manner::Refuses);
+    expect(&buyer.call("/v1/data", "one", Some(ENOUGH)).await?, "undecided", &Value::Null)?;
+    liar.date_ahead(HOUR_SECS);
+    let asked = liar.asked_of_payments();
+    // The first question may have come with a date of before.
+    eventually("the node looks twice at its payment", async || Ok(liar.asked_of_payments() >= asked + 2))
+        .await?;
+    expect(&buyer.call("/v1/data", "one", Some(ENOUGH)).await?, "undecided", &Value::Null)?;
+    assert_eq!(buyer.spent().await?, PRICE, "it may be taken yet");
+    liar.tell_the_truth();
+    server.behave(Manner::Quiet);
+    let answer = buyer.call("/v1/data", "one", Some(ENOUGH)).await?;
+    ensure!(answer.status == StatusCode::OK, "{answer:?}");
+    buyer.until_it_ends(HistoryState::Charged).await?;
+    assert_eq!(server.payments().len(), 1);
+    buyer.check(&shop, PRICE).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_payment_is_signed_while_the_newest_block_is_dated_far_from_the_clock() -> Result<()> {
+    let shop = Shop::open().await?;
+    let (server, liar) = (Server::start(&shop).await?, Liar::start().await?);
+    liar.date_ahead(HOUR_SECS);
+    let buyer = Buyer::start_behind(&liar, &shop, &server.url).await?;
+    let answer = buyer.call("/v1/data", "one", Some(ENOUGH)).await?;
+    expect(&answer, "chain-unreachable", &json!(false))?;
+    let detail = answer.json()["detail"].as_str().unwrap_or_default().to_owned();
+    ensure!(detail.contains("seconds after this machine's clock"), "{detail}");
+    ensure!(server.payments().is_empty(), "nothing was signed");
+    buyer.check(&shop, Usdc::ZERO).await?;
+    liar.tell_the_truth();
+    eventually("the node sees the block's true date", async || {
+        Ok(buyer.call("/v1/data", "one", Some(ENOUGH)).await?.status == StatusCode::OK)
+    })
+    .await?;
+    assert_eq!(server.payments().len(), 1);
+    buyer.check(&shop, PRICE).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_says_whether_the_chain_showed_its_payment_or_only_the_server_says_so() -> Result<()> {
+    for (manner, words) in
+        [(Manner::Honest, "taken, as the server says"), (Manner::Quiet, "taken, as the chain shows")]
+    {
+        let shop = Shop::open().await?;
+        let server = Server::start(&shop).await?;
+        let buyer = Buyer::start(&shop, &server.url).await?;
+        server.behave(manner);
+        let answer = buyer.call("/v1/data", "one", Some(ENOUGH)).await?;
+        ensure!(answer.status == StatusCode::OK, "{manner:?}: {answer:?}");
+        let entry = buyer.until_it_ends(HistoryState::Charged).await?;
+        let shown = farthing(&buyer.node, &["calls", &entry.id]).await?.ok()?.out;
+        ensure!(shown.contains(words) && !shown.contains("Claim"), "{manner:?}: {shown}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_that_an_endpoint_hid_is_found_when_its_call_is_repeated() -> Result<()> {
+    let shop = Shop::open().await?;
+    let (server, liar) = (Server::start(&shop).await?, Liar::start().await?);
+    let buyer = Buyer::start_behind(&liar, &shop, &server.url).await?;
+    let newest = rpc::call(&shop.anvil.url(), "eth_blockNumber", json!([])).await?;
+    let newest = newest.as_str().unwrap_or_default().trim_start_matches("0x").to_owned();
+    liar.stand_at(u64::from_str_radix(&newest, 16)?);
+    server.behave(Manner::Breaks);
+    expect(&buyer.call("/v1/data", "one", Some(ENOUGH)).await?, "undecided", &Value::Null)?;
+    assert_eq!(server.earned(&shop).await?, PRICE, "it was taken");
+    buyer.let_payments_lapse(&shop).await?;
+    buyer.until_it_ends(HistoryState::Failed).await?;
+    liar.tell_the_truth();
+    server.behave(Manner::Honest);
+    let answer = buyer.call("/v1/data", "one", Some(ENOUGH)).await?;
+    ensure!(answer.status == StatusCode::OK && answer.header("x-farthing-charged") == "0.002", "{answer:?}");
+    let entry = buyer.until_it_ends(HistoryState::Charged).await?;
+    ensure!(entry.amount.0 == PRICE && server.payments().len() == 1, "{entry:?}");
+    let audit = buyer.node.control().ask(endpoint::Audit).await?;
+    ensure!(audit.violations.is_empty(), "{:?}", audit.violations);
+    Ok(())
+}
