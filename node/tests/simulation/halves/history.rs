@@ -10,11 +10,12 @@ use tokio::time::{Instant, sleep};
 use super::{
     ground::{Ground, PER_DAY},
     parties::{ConsumerRun, OwnerRun},
-    state::{State, number},
+    state::{State, call_id, number},
 };
 use crate::world::sum;
 
 const STEPS: usize = 32;
+const SEVERAL: usize = 4;
 /// Longer than a call can be open once nothing fails any more, and than a forgotten one can still be charged.
 const RESTS_WITHIN: Duration = Duration::from_secs(1_800);
 
@@ -46,7 +47,8 @@ impl<'g> History<'g> {
             };
             sleep(pause).await;
             match step {
-                0..82 => self.order(),
+                0..74 => self.order(),
+                74..82 => self.order_several(),
                 82..90 => self = self.restart_consumer().await,
                 90..97 => self = self.restart_owner().await,
                 _ => {}
@@ -65,6 +67,14 @@ impl<'g> History<'g> {
         let number = again.unwrap_or(self.last + 1);
         self.last = self.last.max(number);
         self.consumer.order(self.ground, &self.state, number);
+    }
+
+    /// Several new calls at the same moment.
+    fn order_several(&mut self) {
+        for _ in 0..SEVERAL {
+            self.last += 1;
+            self.consumer.order(self.ground, &self.state, self.last);
+        }
     }
 
     async fn restart_consumer(self) -> Self {
@@ -143,6 +153,14 @@ impl<'g> History<'g> {
         for (id, purchase) in &bought {
             let is_sold = sold.contains_key(id) || purchase.charged.is_zero();
             assert!(is_sold, "X1: {} was never served", number(*id));
+        }
+        for number in self.state.lock().answered() {
+            let is_charged = sold.get(&call_id(number)).is_some_and(|call| !call.charged.is_zero());
+            assert!(is_charged, "{number} is served, and its owner gets nothing for it");
+        }
+        for (number, told) in self.state.lock().told() {
+            let charged = bought.get(&call_id(number)).map_or(Usdc::ZERO, |purchase| purchase.charged);
+            assert_eq!(charged, told, "{number} costs something else than its caller was told");
         }
         for (ledger, side, peer) in [
             (self.consumer.ledger(), Side::Payer, self.ground.owner.key.address()),

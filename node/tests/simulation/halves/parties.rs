@@ -113,13 +113,9 @@ impl ConsumerRun {
             max_price: None,
         };
         let (consumer, state) = (self.half.consumer.clone(), state.clone());
-        state.tell(format!("order {number}"));
+        state.ordered(number);
         self.callers.spawn(async move {
-            let end = match consumer.buy(order).await {
-                Ok(bought) => format!("status {}, {} charged", bought.status, bought.charged),
-                Err(error) => error.to_string(),
-            };
-            state.tell(format!("end of {number}: {end}"));
+            state.ended(number, &consumer.buy(order).await);
         });
     }
 
@@ -215,6 +211,7 @@ impl OwnerRun {
     pub fn die(self, state: &State) -> Disk {
         let mut shared = state.lock();
         shared.owner = None;
+        shared.lose_new_answers();
         shared.run += 1;
         shared.reconnect();
         shared.tell("the owner dies");

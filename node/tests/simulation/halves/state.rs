@@ -1,16 +1,20 @@
 //! What the tasks of one history share: chance, the log, the connection, the owner that is there, and its service.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use farthing_ledger::{Ledger, ServedRow};
 use farthing_network::{InboundCall, Origin};
+use farthing_node::consumer::{Bought, BuyError};
 use farthing_owner::upstream::{PlayedRequest, PlayedServer};
-use farthing_protocol::{Address, CallId, call::Method};
+use farthing_protocol::{Address, CallId, Usdc, call::Method};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::{sync::mpsc, time::Instant};
 
 use crate::{random::Random, service::Service};
+
+/// Longer than a quick answer takes, and an owner to store it.
+const STORED_WITHIN: Duration = Duration::from_secs(3);
 
 /// A cheap handle.
 #[derive(Clone)]
@@ -27,6 +31,10 @@ pub struct Shared {
     pub service: Service,
     /// Promises that the service saw broken.
     pub broken: Vec<String>,
+    /// Calls that the service answered well and at once, and when.
+    answered: Vec<(u64, Instant)>,
+    /// How often each call was ordered, and the charge that its last caller was told.
+    orders: BTreeMap<u64, (u32, Option<Usdc>)>,
     log: Vec<String>,
     started: Instant,
 }
@@ -75,6 +83,27 @@ impl Shared {
         self.log.push(format!("{at:>8.3} {}", line.as_ref()));
     }
 
+    /// Forgets the answers that an owner who dies now may not have stored yet.
+    pub fn lose_new_answers(&mut self) {
+        let stored = Instant::now() - STORED_WITHIN;
+        self.answered.retain(|(_, at)| *at < stored);
+    }
+
+    /// Calls that the service answered well while their owner lived on.
+    pub fn answered(&self) -> impl Iterator<Item = u64> {
+        self.answered.iter().map(|(number, _)| *number)
+    }
+
+    /// What the callers of calls that were ordered once were told of their charge. An order that is repeated can be refused before
+    /// anybody looks at what became of it, and be charged by another one.
+    pub fn told(&self) -> impl Iterator<Item = (u64, Usdc)> {
+        let once = |(number, (times, told)): (&u64, &(u32, Option<Usdc>))| match (times, told) {
+            (1, Some(charged)) => Some((*number, *charged)),
+            _ => None,
+        };
+        self.orders.iter().filter_map(once)
+    }
+
     /// Whether an answer or a charge of a call is stored.
     fn has_ended(&self, payer: Address, call_id: CallId) -> bool {
         let row = self.owner.as_ref().map(|owner| owner.ledger.served(payer, call_id).unwrap());
@@ -94,6 +123,8 @@ impl State {
             connection: Connection::new(0),
             service: Service::default(),
             broken: Vec::new(),
+            answered: Vec::new(),
+            orders: BTreeMap::new(),
             log: Vec::new(),
             started,
         })))
@@ -105,6 +136,26 @@ impl State {
 
     pub fn tell(&self, line: impl AsRef<str>) {
         self.lock().tell(line);
+    }
+
+    /// Notes that a caller orders a call.
+    pub fn ordered(&self, number: u64) {
+        let mut shared = self.lock();
+        shared.tell(format!("order {number}"));
+        shared.orders.entry(number).or_default().0 += 1;
+    }
+
+    /// Notes what a caller is told at the end of a call.
+    pub fn ended(&self, number: u64, end: &Result<Bought, BuyError>) {
+        let (words, charged) = match end {
+            Ok(bought) => {
+                (format!("status {}, {} charged", bought.status, bought.charged), Some(bought.charged))
+            }
+            Err(error) => (error.to_string(), is_told_free(error).then_some(Usdc::ZERO)),
+        };
+        let mut shared = self.lock();
+        shared.tell(format!("end of {number}: {words}"));
+        shared.orders.entry(number).or_default().1 = charged;
     }
 
     /// What happened so far, a line each.
@@ -154,7 +205,10 @@ impl Shared {
         }
         let ok = http::StatusCode::OK;
         let end = match self.random.below(if self.has_faults { 100 } else { 1 }) {
-            0..82 => Execution::Answer(ok, self.millis(1, 200)),
+            0..82 => {
+                self.answered.push((number, Instant::now()));
+                Execution::Answer(ok, self.millis(1, 200))
+            }
             82..88 => Execution::Answer(http::StatusCode::INTERNAL_SERVER_ERROR, self.millis(1, 200)),
             88..92 => Execution::Answer(ok, self.millis(1_000, 6_000)),
             // A read is sent again after that, which is one execution more. It has no more than one after its end.
@@ -164,6 +218,17 @@ impl Shared {
         self.tell(format!("the service executes {number}"));
         end
     }
+}
+
+/// Whether this says that a call was not charged.
+const fn is_told_free(error: &BuyError) -> bool {
+    !matches!(
+        error,
+        BuyError::Undecided(_)
+            | BuyError::NotRepeated { .. }
+            | BuyError::BadAnswer { .. }
+            | BuyError::BodyGone { .. }
+    )
 }
 
 /// The id of the call with this number.

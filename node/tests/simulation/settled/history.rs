@@ -14,6 +14,7 @@ use super::{
 use crate::{disk::Disk, halves::state::State};
 
 const STEPS: usize = 40;
+const SEVERAL: usize = 4;
 /// Longer than a call can be open once nothing fails any more, and than a forgotten one can still be charged.
 const RESTS_WITHIN: Duration = Duration::from_secs(1_800);
 /// Longer than the pauses between questions about the books grow in a history.
@@ -52,7 +53,8 @@ impl<'g> History<'g> {
             };
             sleep(pause).await;
             match step {
-                0..52 => self.order(),
+                0..48 => self.order(),
+                48..52 => self.order_several(),
                 52..59 => self = self.restart_consumer().await,
                 59..65 => self = self.restart_owner().await,
                 65..70 => self.blocks.mine(),
@@ -80,6 +82,14 @@ impl<'g> History<'g> {
         let number = again.unwrap_or(self.last + 1);
         self.last = self.last.max(number);
         self.consumer.order(self.ground, &self.state, number);
+    }
+
+    /// Several new calls at the same moment.
+    fn order_several(&mut self) {
+        for _ in 0..SEVERAL {
+            self.last += 1;
+            self.consumer.order(self.ground, &self.state, self.last);
+        }
     }
 
     fn fork(&self) {

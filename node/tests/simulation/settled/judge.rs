@@ -12,7 +12,10 @@ use super::{
     history::History,
     run::NodeRun,
 };
-use crate::{halves::state::number, world::sum};
+use crate::{
+    halves::state::{call_id, number},
+    world::sum,
+};
 
 impl History<'_> {
     /// Judges what both have left with. What was charged.
@@ -42,6 +45,10 @@ impl History<'_> {
             assert!(here <= call.charged, "X1: {number} cost {here}, and {} is charged", call.charged);
             let is_served = self.state.lock().service.has_executed(*id);
             assert!(call.charged.is_zero() || is_served, "{number} is charged, and never executed");
+        }
+        for (number, told) in self.state.lock().told() {
+            let charged = bought.get(&call_id(number)).map_or(Usdc::ZERO, |purchase| purchase.charged);
+            assert_eq!(charged, told, "{number} costs something else than its caller was told");
         }
         for (id, purchase) in &bought {
             let is_sold = sold.contains_key(id) || purchase.charged.is_zero();

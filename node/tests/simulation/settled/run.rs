@@ -254,13 +254,9 @@ impl ConsumerRun {
             max_price: None,
         };
         let (consumer, state) = (self.node.halves.consumer.consumer.clone(), state.clone());
-        state.tell(format!("order {number}"));
+        state.ordered(number);
         self.node.have_wait(async move {
-            let end = match consumer.buy(order).await {
-                Ok(bought) => format!("status {}, {} charged", bought.status, bought.charged),
-                Err(error) => error.to_string(),
-            };
-            state.tell(format!("end of {number}: {end}"));
+            state.ended(number, &consumer.buy(order).await);
         });
     }
 
