@@ -13,7 +13,7 @@ use tokio::{sync::mpsc, time::Instant};
 
 use crate::{random::Random, service::Service};
 
-/// Longer than a quick answer takes, and an owner to store it.
+/// Longer than an owner takes to store an answer.
 const STORED_WITHIN: Duration = Duration::from_secs(3);
 
 /// A cheap handle.
@@ -31,7 +31,7 @@ pub struct Shared {
     pub service: Service,
     /// Promises that the service saw broken.
     pub broken: Vec<String>,
-    /// Calls that the service answered well and at once, and when.
+    /// Calls that the service answers well, and when.
     answered: Vec<(u64, Instant)>,
     /// How often each call was ordered, and the charge that its last caller was told.
     orders: BTreeMap<u64, (u32, Option<Usdc>)>,
@@ -203,20 +203,23 @@ impl Shared {
         if let Err(broken) = self.service.execute(call_id, is_safe, has_ended) {
             self.broken.push(format!("call {number}: {broken}"));
         }
-        let ok = http::StatusCode::OK;
         let end = match self.random.below(if self.has_faults { 100 } else { 1 }) {
-            0..82 => {
-                self.answered.push((number, Instant::now()));
-                Execution::Answer(ok, self.millis(1, 200))
-            }
+            0..82 => self.answer_well(number, 1, 200),
             82..88 => Execution::Answer(http::StatusCode::INTERNAL_SERVER_ERROR, self.millis(1, 200)),
-            88..92 => Execution::Answer(ok, self.millis(1_000, 6_000)),
+            88..92 => self.answer_well(number, 1_000, 6_000),
             // A read is sent again after that, which is one execution more. It has no more than one after its end.
             92..96 if !has_ended => Execution::Silent,
             _ => Execution::Never,
         };
         self.tell(format!("the service executes {number}"));
         end
+    }
+
+    /// Answers after a time between these, in milliseconds.
+    fn answer_well(&mut self, number: u64, least: u64, most: u64) -> Execution {
+        let takes = self.millis(least, most);
+        self.answered.push((number, Instant::now() + takes));
+        Execution::Answer(http::StatusCode::OK, takes)
     }
 }
 
