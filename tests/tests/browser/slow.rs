@@ -34,7 +34,11 @@ impl Waiting {
         let file = ServiceFile {
             name: "Held".to_owned(),
             upstream: gate.url(),
-            operations: vec![OperationFile::named(Method::Get, "/held".to_owned())],
+            operations: vec![OperationFile {
+                // Longer than a browser takes on a busy machine.
+                timeout_secs: Some(120),
+                ..OperationFile::named(Method::Get, "/held".to_owned())
+            }],
             ..ServiceFile::priced(PRICE)
         };
         let api = world.publish(&file).await?;
