@@ -192,7 +192,7 @@ fn one(shown: &CallShown) -> String {
     pairs(facts.into_iter().filter(|(_, value)| !value.is_empty()))
 }
 
-/// How it is known that an x402 server took its payment.
+/// The source of the news that an x402 server took its payment.
 const fn taken(is_seen: bool) -> &'static str {
     if is_seen {
         "taken, as the chain shows"

@@ -29,7 +29,7 @@ pub(super) fn unpacked(packed: &[u8]) -> Option<Vec<u8>> {
     (whole.len() == bytes).then_some(whole)
 }
 
-/// What is packed, and its size in the end.
+/// The packed bytes, and their size in the end.
 fn parts(packed: &[u8]) -> Option<(&[u8], usize)> {
     let (head, rest) = packed.split_at_checked(HEAD_BYTES)?;
     let [0x1f, 0x8b, 8, flags, ..] = head else { return None };

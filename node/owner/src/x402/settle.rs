@@ -215,7 +215,7 @@ impl Owner {
     }
 }
 
-/// How often the chain has taken back blocks; `None` before it was read.
+/// The number of times that the chain took back blocks; `None` before it was read.
 fn reorganisations(head: Option<Head>) -> Option<u64> {
     head.map(|head| head.reorganisations)
 }
