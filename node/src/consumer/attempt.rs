@@ -72,10 +72,11 @@ impl Consumer {
             let prepared = self.prepare(&order, &service, &plan, request_hash, deadline).await?;
             self.note_paid(&prepared);
             request_hash = Some(prepared.promise().request_hash);
-            if accepted.is_first && order.max_price.is_none() {
+            // A call that names more than what was accepted pays it for itself alone.
+            if accepted.is_first && plan.price <= before {
                 self.begin_price(&service, &plan).await?;
             }
-            if accepted_charge.is_none() && order.max_price.is_none() && !plan.price.is_zero() {
+            if accepted_charge.is_none() && !plan.price.is_zero() {
                 self.begin_charge(&service).await?;
             }
             killpoint::reached("consumer.after_reserve");

@@ -131,6 +131,23 @@ async fn restart(world: &mut World) -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_first_call_that_names_its_price_also_accepts_it_for_those_that_name_none() -> Result<()> {
+    let world = World::start().await?;
+    let call = world.body("GET", "/ok");
+    expect_served(&world.call(&with(call.clone(), "max_price", PRICE.to_string())).await?)?;
+    reprice(&world, MICROS(9_000), None).await?;
+    // The node learns of the new price from this one.
+    let named = with(call.clone(), "max_price", PRICE.to_string());
+    expect_free("the price that it names", &world.call(&named).await?, 409, "price-changed")?;
+    for again in 0..2 {
+        expect_free(&format!("no price, {again}"), &world.call(&call).await?, 409, "price-changed")?;
+    }
+    accept(&world, MICROS(9_000)).await?;
+    expect_served(&world.call(&call).await?)?;
+    world.settle_for(MICROS(2_000 + 9_000)).await
+}
+
+#[tokio::test]
 async fn a_call_pays_up_to_the_price_that_it_names_and_not_more() -> Result<()> {
     let world = World::start().await?;
     expect_served(&world.get("/ok").await?)?;
