@@ -1,9 +1,8 @@
 //! Prices that were accepted, kept in the ledger: calls that name none may cost so much.
 //!
 //! An operation's price is accepted when the first call of it is made within the limits, also by a call that names it in
-//! `max_price`. From then on a higher one is
-//! paid by a call that names it in `max_price`, for that call alone, or after the node's user accepted it for the
-//! service. Nothing that a script repeats accepts a price for others. The same holds for what is charged: who began to
+//! `max_price`. From then on a higher one is paid by a call that names it in `max_price`, for that call alone, or after the
+//! node's user accepted it for the service. Nothing that a script repeats accepts a price for others. The same holds for what is charged: who began to
 //! buy while answers with a status of 400 and above were free is asked before they cost something.
 //!
 //! Operations have the names that their owner gives them, so a renamed one looks like a new one. Once the price list is

@@ -21,7 +21,7 @@ pub(super) fn size_said(packed: &[u8]) -> Option<usize> {
     parts(packed).map(|(_, bytes)| bytes)
 }
 
-/// Unpacks one member; `None` if it is damaged, has another size than it says, or is not alone.
+/// Unpacks the first member; `None` if it is cut short or has another size than the end says. The checksum is not compared.
 pub(super) fn unpacked(packed: &[u8]) -> Option<Vec<u8>> {
     let (deflated, bytes) = parts(packed)?;
     // One more shows what is longer than it says.
