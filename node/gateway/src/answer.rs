@@ -27,6 +27,8 @@ const TIMING_BYTES: usize = 128;
 pub(super) struct AnswerReader {
     /// The ways to pack an answer that it unfolds.
     codings: Option<String>,
+    /// True if a server may pack its answer unasked. An owner's node may not, and is not believed.
+    may_be_packed: bool,
     /// The address of the service's paths where it is at this gateway, without the origin.
     address: Option<String>,
     /// True if nothing but a head arrives.
@@ -38,9 +40,15 @@ impl AnswerReader {
         let is_there = asked == Entrance::AtItsAddress;
         Self {
             codings: order.headers.get("accept-encoding").cloned(),
+            may_be_packed: false,
             address: is_there.then(|| services::address("", order.service)),
             wants_head: is_there && order.method == Method::Head,
         }
+    }
+
+    /// The same for an answer of an x402 server: it is paid, and nobody could read it without the word on how it is packed.
+    pub(super) fn of_server(order: &Order, asked: Entrance) -> Self {
+        Self { may_be_packed: true, ..Self::of(order, asked) }
     }
 
     /// A header of an answer as it is read; `None` for one that is not. An owner is a stranger: its headers may describe its
@@ -50,7 +58,7 @@ impl AnswerReader {
             WARNINGS => true,
             name if answer_header_is_forbidden(name) => false,
             "content-length" => self.wants_head && value.bytes().all(|b| b.is_ascii_digit()),
-            "content-encoding" => is_asked_for(value, self.codings.as_deref()),
+            "content-encoding" => self.may_be_packed || is_asked_for(value, self.codings.as_deref()),
             // Elsewhere clients would follow it, and take the secret along.
             "location" => matches!(status, StatusCode::CREATED | StatusCode::ACCEPTED),
             _ => true,
@@ -148,7 +156,7 @@ mod tests {
     }
 
     fn in_json() -> AnswerReader {
-        AnswerReader { codings: None, address: None, wants_head: false }
+        AnswerReader { codings: None, may_be_packed: false, address: None, wants_head: false }
     }
 
     /// The header of an answer with this status, as it is read.
@@ -195,6 +203,8 @@ mod tests {
         assert_eq!(read(&unfolds, 200, "content-encoding", "br").as_deref(), Some("br"));
         assert_eq!(read(&unfolds, 200, "content-encoding", "zstd"), None);
         assert_eq!(read(&in_json(), 200, "content-encoding", "br"), None);
+        let of_server = AnswerReader { may_be_packed: true, ..in_json() };
+        assert_eq!(read(&of_server, 200, "content-encoding", "br").as_deref(), Some("br"));
         assert_eq!(read(&in_json(), 200, "content-length", "7"), None);
         let heads = AnswerReader { wants_head: true, ..in_json() };
         assert_eq!(read(&heads, 200, "content-length", "7").as_deref(), Some("7"));

@@ -163,7 +163,7 @@ async fn carry_out(
     let is_in_scope = order.in_scope().is_ok();
     if gateway.foreign.has(order.service) {
         // It has no listing: its server alone knows what it sells.
-        let reader = AnswerReader::of(&order, asked);
+        let reader = AnswerReader::of_server(&order, asked);
         let bought =
             gateway.foreign.buy(order).await.map(|bought| answer::bought(bought, &reader, started.elapsed()));
         let answer = bought.map_err(|error| refused(&error, call_id));

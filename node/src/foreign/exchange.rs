@@ -10,16 +10,12 @@ use farthing_bounds::ByteBudget;
 use farthing_bridge::headers::{answer_header_is_forbidden, header_is_forbidden};
 use farthing_owner::upstream;
 use farthing_protocol::limits;
-use farthing_shared::blocking::run_blocking;
 use farthing_x402::{OFFERS_BYTES_MAX, SettlementHeard};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
-use super::{
-    payments::ForeignPayment,
-    unpack::{is_gzip, size_said, unpacked},
-};
+use super::{payments::ForeignPayment, unpack::readable};
 use crate::consumer::Order;
 
 /// The status with which a server asks for a payment.
@@ -78,7 +74,7 @@ impl Exchange<'_> {
         let body = match bytes_max {
             Some(bytes_max) => {
                 let body = self.body_of(response, bytes_max).await?;
-                self.readable(body, &mut headers, bytes_max).await?
+                readable(body, &mut headers, (bytes_max, &self.budget)).await
             }
             None => Bytes::new(),
         };
@@ -97,29 +93,6 @@ impl Exchange<'_> {
             whole.extend_from_slice(&part);
         }
         Ok(room.attach(whole.freeze()))
-    }
-
-    /// The body without its gzip. One that is packed by something else, or is not what its header says, stays as it is.
-    async fn readable(
-        &self,
-        body: Bytes,
-        headers: &mut BTreeMap<String, String>,
-        bytes_max: usize,
-    ) -> Result<Bytes, String> {
-        let coding = headers.get(header::CONTENT_ENCODING.as_str()).map_or("", String::as_str);
-        let size = if is_gzip(coding) { size_said(&body) } else { None };
-        let Some(bytes) = size else { return Ok(body) };
-        if bytes > bytes_max {
-            return Err(format!("its answer has more than {bytes_max} bytes"));
-        }
-        let mut room = self.budget.nothing();
-        if !room.grow(bytes) {
-            return Err("this node has no room for its answer now".to_owned());
-        }
-        let packed = body.clone();
-        let Some(whole) = run_blocking(move || unpacked(&packed)).await else { return Ok(body) };
-        headers.remove(header::CONTENT_ENCODING.as_str());
-        Ok(room.attach(whole.into()))
     }
 
     fn request(&self, payment: Option<&ForeignPayment>) -> Result<reqwest::RequestBuilder, String> {

@@ -1,85 +1,148 @@
 //! Answers that a server packs by gzip although it was asked for none that is packed: they are paid, so they are unpacked.
 //!
-//! An answer could unpack to any size. It says its own, which is held against a bound first, and must be its size in the end.
+//! An answer could unpack to any size, so it is read in parts, each of which is held against a bound and this node's room. One that is
+//! damaged, too large or packed by something else stays as it came, with its `content-encoding`: no answer that may be paid is lost.
 
-/// Magic, method, flags, time, system (RFC 1952, 2.3).
-const HEAD_BYTES: usize = 10;
-/// Checksum and size.
-const TAIL_BYTES: usize = 8;
-const HAS_CHECK: u8 = 2;
-const HAS_EXTRA: u8 = 4;
-const HAS_NAME: u8 = 8;
-const HAS_COMMENT: u8 = 16;
+use std::{collections::BTreeMap, io::Read};
+
+use bytes::{Bytes, BytesMut};
+use farthing_bounds::{ByteBudget, HeldBytes};
+use farthing_shared::blocking::run_blocking;
+use flate2::bufread::MultiGzDecoder;
+use http::header;
+
+const PART_BYTES: usize = 16 * 1_024;
+
+/// The body without its gzip, and its headers without the word on it; both as they came if it cannot be unpacked within the bound.
+pub(super) async fn readable(
+    body: Bytes,
+    headers: &mut BTreeMap<String, String>,
+    (bytes_max, budget): (usize, &ByteBudget),
+) -> Bytes {
+    let coding = headers.get(header::CONTENT_ENCODING.as_str()).map_or("", String::as_str);
+    if !is_gzip(coding) {
+        return body;
+    }
+    let (packed, room) = (body.clone(), budget.nothing());
+    let Some(whole) = run_blocking(move || unpacked(&packed, bytes_max, room)).await else { return body };
+    headers.remove(header::CONTENT_ENCODING.as_str());
+    whole
+}
 
 /// Returns whether a `content-encoding` names gzip.
-pub(super) fn is_gzip(coding: &str) -> bool {
+fn is_gzip(coding: &str) -> bool {
     ["gzip", "x-gzip"].iter().any(|name| coding.eq_ignore_ascii_case(name))
 }
 
-/// Returns the size that packed bytes say they have; `None` if they are no gzip.
-pub(super) fn size_said(packed: &[u8]) -> Option<usize> {
-    parts(packed).map(|(_, bytes)| bytes)
-}
-
-/// Unpacks the first member; `None` if it is cut short or has another size than the end says. The checksum is not compared.
-pub(super) fn unpacked(packed: &[u8]) -> Option<Vec<u8>> {
-    let (deflated, bytes) = parts(packed)?;
-    // One more shows what is longer than it says.
-    let whole = miniz_oxide::inflate::decompress_to_vec_with_limit(deflated, bytes.saturating_add(1)).ok()?;
-    (whole.len() == bytes).then_some(whole)
-}
-
-/// The packed bytes, and their size in the end.
-fn parts(packed: &[u8]) -> Option<(&[u8], usize)> {
-    let (head, rest) = packed.split_at_checked(HEAD_BYTES)?;
-    let [0x1f, 0x8b, 8, flags, ..] = head else { return None };
-    let (mut rest, tail) = rest.split_at_checked(rest.len().checked_sub(TAIL_BYTES)?)?;
-    if flags & HAS_EXTRA != 0 {
-        let (length, after) = rest.split_first_chunk::<2>()?;
-        rest = after.get(usize::from(u16::from_le_bytes(*length))..)?;
-    }
-    for text in [HAS_NAME, HAS_COMMENT] {
-        if flags & text != 0 {
-            let end = rest.iter().position(|byte| *byte == 0)?;
-            rest = rest.get(end + 1..)?;
+/// Unpacks every member, and compares its checksum and its size. `None` if one is damaged or cut short, and if all are more than
+/// `bytes_max` or than there is room for.
+fn unpacked(packed: &[u8], bytes_max: usize, mut room: HeldBytes) -> Option<Bytes> {
+    let (mut reader, mut part, mut whole) =
+        (MultiGzDecoder::new(packed), [0_u8; PART_BYTES], BytesMut::new());
+    loop {
+        let bytes = reader.read(&mut part).ok()?;
+        if bytes == 0 {
+            return Some(room.attach(whole.freeze()));
         }
+        if whole.len() + bytes > bytes_max || !room.grow(bytes) {
+            return None;
+        }
+        whole.extend_from_slice(&part[..bytes]);
     }
-    if flags & HAS_CHECK != 0 {
-        rest = rest.get(2..)?;
-    }
-    let bytes = u32::from_le_bytes(*tail.last_chunk::<4>()?);
-    Some((rest, usize::try_from(bytes).ok()?))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
+    use flate2::{Compression, write::GzEncoder};
+
     use super::*;
 
-    /// `{"sold":true}`, as Python packs a file of the name `a.json`.
+    const TEXT: &[u8] = b"{\"sold\":true}";
+    /// The same, as Python packs a file of the name `a.json`.
     const PACKED: &str = "1f8b08080000000002ff612e6a736f6e00ab562acecf4951b22a292a4dad0500826d3a5b0d000000";
 
-    #[test]
-    fn what_is_packed_by_gzip_is_unpacked_and_what_is_damaged_is_not() {
-        let packed = hex::decode(PACKED).unwrap();
-        assert_eq!(size_said(&packed), Some(13));
-        assert_eq!(unpacked(&packed).as_deref(), Some(&b"{\"sold\":true}"[..]));
-        for bytes in 0..packed.len() {
-            assert_eq!(unpacked(&packed[..bytes]), None, "{bytes}");
-        }
-        for size in [0, 12, 14, 0xff] {
-            let mut other = packed.clone();
-            other[packed.len() - 4] = size;
-            assert_eq!(unpacked(&other), None, "it says {size}");
-        }
-        // Every other byte in every place: an end, and none that is longer than it says.
-        for place in 0..packed.len() {
-            for byte in 0..=u8::MAX {
-                let mut other = packed.clone();
-                other[place] = byte;
-                let size = size_said(&other).unwrap_or_default();
-                assert!(unpacked(&other).is_none_or(|whole| whole.len() == size), "{place} {byte}");
+    fn packed(text: &[u8]) -> Vec<u8> {
+        let mut packing = GzEncoder::new(Vec::new(), Compression::default());
+        packing.write_all(text).unwrap();
+        packing.finish().unwrap()
+    }
+
+    /// The body of an answer with this `content-encoding` as it is handed out, and what is left of the header.
+    async fn handed_out(
+        coding: &str,
+        body: &[u8],
+        (bytes_max, budget): (usize, &ByteBudget),
+    ) -> (Bytes, Option<String>) {
+        let mut headers = BTreeMap::from([("content-encoding".to_owned(), coding.to_owned())]);
+        let body = readable(Bytes::copy_from_slice(body), &mut headers, (bytes_max, budget)).await;
+        (body, headers.remove("content-encoding"))
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_unpacked_with_all_its_members() {
+        let budget = ByteBudget::new(1_000_000);
+        let in_two = [packed(&TEXT[..5]), packed(&TEXT[5..])].concat();
+        for whole in
+            [hex::decode(PACKED).unwrap(), packed(TEXT), in_two, [packed(b""), packed(TEXT)].concat()]
+        {
+            for coding in ["gzip", "x-gzip", "GZIP"] {
+                let (body, left) = handed_out(coding, &whole, (TEXT.len(), &budget)).await;
+                assert_eq!((&*body, left), (TEXT, None), "{coding} {}", hex::encode(&whole));
             }
         }
-        assert!(is_gzip("GZIP") && is_gzip("x-gzip") && !is_gzip("br") && !is_gzip("gzip, br"));
+        let long = vec![b'x'; 3 * PART_BYTES + 1];
+        let (body, left) = handed_out("gzip", &packed(&long), (long.len(), &budget)).await;
+        assert_eq!((&*body, left), (&*long, None));
+        assert_eq!(budget.held(), long.len(), "its room is held as long as it is");
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_damaged_cut_short_or_packed_otherwise_is_handed_out_as_it_came() {
+        let budget = ByteBudget::new(1_000_000);
+        let whole = packed(TEXT);
+        let mut cases: Vec<_> = (0..whole.len()).map(|bytes| ("gzip", whole[..bytes].to_vec())).collect();
+        // Checksum and size.
+        for place in whole.len() - 8..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[place] ^= 1;
+            cases.push(("gzip", [packed(b"first"), damaged].concat()));
+        }
+        cases.push(("gzip", [&*whole, b"{}"].concat()));
+        cases.extend(["br", "zstd", "gzip, br", "identity"].map(|coding| (coding, whole.clone())));
+        for (coding, body) in cases {
+            let (as_is, left) = handed_out(coding, &body, (1_000, &budget)).await;
+            assert_eq!((&*as_is, left.as_deref()), (&*body, Some(coding)), "{}", hex::encode(&body));
+        }
+        assert_eq!(budget.held(), 0);
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_unpacks_to_more_than_the_bound_or_the_room_is_handed_out_as_it_came() {
+        let text = vec![b'x'; 5 * PART_BYTES];
+        let whole = packed(&text);
+        let (enough, too_little) = (ByteBudget::new(text.len()), ByteBudget::new(text.len() - 1));
+        let (body, left) = handed_out("gzip", &whole, (text.len(), &enough)).await;
+        assert_eq!((&*body, left), (&*text, None));
+        drop(body);
+        for (bytes_max, budget) in [(text.len() - 1, &enough), (text.len(), &too_little)] {
+            let (body, left) = handed_out("gzip", &whole, (bytes_max, budget)).await;
+            assert_eq!((&*body, left.as_deref()), (&*whole, Some("gzip")), "{bytes_max} {budget:?}");
+            assert_eq!(budget.held(), 0);
+        }
+    }
+
+    #[test]
+    fn no_damage_to_an_answer_makes_another_one_of_it() {
+        let (whole, budget) = (hex::decode(PACKED).unwrap(), ByteBudget::new(1_000_000));
+        for place in 0..whole.len() {
+            for byte in 0..=u8::MAX {
+                let mut other = whole.clone();
+                other[place] = byte;
+                let found = unpacked(&other, 1_000, budget.nothing());
+                assert!(found.is_none_or(|body| &*body == TEXT), "{place} {byte}");
+            }
+        }
     }
 }

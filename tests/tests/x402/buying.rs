@@ -23,6 +23,18 @@ use crate::{
     shop::{Shop, chain_of},
 };
 
+/// `{"sold":true}` in two members of gzip.
+const IN_TWO_MEMBERS: &[u8] =
+    b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff\xab\x56\x2a\xce\xcf\x49\x51\xb2\x02\x00\
+    \x3c\x51\x7e\x05\x08\x00\x00\x00\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff\x2b\x29\x2a\x4d\xad\x05\x00\
+    \xdd\xe1\x42\x6f\x05\x00\x00\x00";
+/// The same in one member, with the checksum of something else.
+const DAMAGED: &[u8] =
+    b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff\xab\x56\x2a\xce\xcf\x49\x51\xb2\x2a\x29\x2a\x4d\xad\x05\x00\
+    \x83\x6d\x3a\x5b\x0d\x00\x00\x00";
+/// The same in one block of brotli, which this node does not unpack.
+const IN_BROTLI: &[u8] = b"\x0b\x06\x80{\"sold\":true}\x03";
+
 /// A shop's chain, a server there, and a node that buys from it.
 async fn market() -> Result<(Shop, Server, Buyer)> {
     let shop = Shop::open().await?;
@@ -177,11 +189,26 @@ async fn an_answer_without_a_word_on_its_payment_is_given_and_the_chain_says_wha
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_a_server_packs_unasked_is_readable() -> Result<()> {
     let (shop, server, buyer) = market().await?;
-    server.behave(Manner::Packs);
+    server.behave(Manner::Packs("gzip", IN_TWO_MEMBERS));
     let answer = buyer.call("/v1/data", "one", Some(ENOUGH)).await?;
     ensure!(answer.status == StatusCode::OK && answer.header("content-encoding").is_empty(), "{answer:?}");
     assert_eq!(answer.json(), json!({ "sold": true }));
     buyer.check(&shop, PRICE).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_the_node_cannot_unpack_is_handed_out_as_it_came() -> Result<()> {
+    let (shop, server, buyer) = market().await?;
+    for (number, (coding, bytes)) in [("gzip", DAMAGED), ("br", IN_BROTLI)].into_iter().enumerate() {
+        server.behave(Manner::Packs(coding, bytes));
+        let answer = buyer.call("/v1/data", &format!("call {number}"), Some(ENOUGH)).await?;
+        ensure!(answer.status == StatusCode::OK && answer.body == bytes, "{answer:?}");
+        assert_eq!(
+            (answer.header("content-encoding"), answer.header("x-farthing-charged")),
+            (coding, "0.002")
+        );
+    }
+    buyer.check(&shop, Usdc::from_micros(2 * PRICE.micros())).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

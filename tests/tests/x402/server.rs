@@ -23,10 +23,6 @@ use crate::shop::{CHAIN_ID, Shop};
 
 /// The wallet that is paid.
 pub const PAYEE: Address = Address::from_bytes([7; 20]);
-/// `{"sold":true}`, packed by gzip.
-const PACKED: &[u8] =
-    b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff\xab\x56\x2a\xce\xcf\x49\x51\xb2\x2a\x29\x2a\x4d\xad\x05\x00\
-    \x82\x6d\x3a\x5b\x0d\x00\x00\x00";
 
 /// The way in which a server treats a payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +35,8 @@ pub enum Manner {
     Breaks,
     /// It takes the payment, and answers without a word on it.
     Quiet,
-    /// It takes the payment, and packs its answer by gzip, whatever it was asked for.
-    Packs,
+    /// It takes the payment, and answers with these bytes in this `content-encoding`, whatever it was asked for.
+    Packs(&'static str, &'static [u8]),
     /// It takes nothing, and asks for a payment.
     Refuses,
 }
@@ -169,7 +165,7 @@ async fn answer(State(counter): State<Counter>, request: Request) -> Response {
     desk.payments.push((payment, taken.clone()));
     match (manner, taken) {
         (Manner::Honest, Some(transaction)) => sold(&desk, &transaction),
-        (Manner::Packs, Some(transaction)) => packed(sold(&desk, &transaction)),
+        (Manner::Packs(coding, bytes), Some(transaction)) => packed(sold(&desk, &transaction), coding, bytes),
         (Manner::Quiet, _) => "{\"sold\":true}".into_response(),
         (Manner::Breaks, _) => {
             let broken = futures::stream::once(async { Err::<Bytes, _>(io::Error::other("broken off")) });
@@ -207,10 +203,10 @@ fn sold(desk: &Desk, transaction: &str) -> Response {
 }
 
 /// The same answer, packed.
-fn packed(mut answer: Response) -> Response {
-    answer.headers_mut().insert("content-encoding", HeaderValue::from_static("gzip"));
+fn packed(mut answer: Response, coding: &'static str, bytes: &'static [u8]) -> Response {
+    answer.headers_mut().insert("content-encoding", HeaderValue::from_static(coding));
     answer.headers_mut().remove("content-length");
-    *answer.body_mut() = Body::from(PACKED);
+    *answer.body_mut() = Body::from(bytes);
     answer
 }
 
