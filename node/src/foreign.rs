@@ -1,18 +1,13 @@
 //! Buying calls from x402 servers, which are no nodes: each is paid by a transfer that the server brings to the chain.
 //!
 //! In order: the call is sent without a payment; an offer in the answer is held against the chain's own word on the token
-//! (`farthing_x402`), the caller's `max_price` and the limits; its price is set aside; the payment is signed and stored with
+//! (`asking`), the caller's `max_price` and the limits; its price is set aside; the payment is signed and stored with
 //! the promise; only then it is sent. The server's word that it was taken ends the call, and else the chain's (`open`).
 //!
 //! Invariants: C2 and C4. One payment is signed for a call id, whatever comes back, and every copy of the call carries it.
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use bytes::Bytes;
 use farthing_chain::ChainHandle;
 use farthing_discovery::CatalogError;
 use farthing_ledger::{Ledger, LedgerError, Promise, Purchase, TransferEnd, day_of};
@@ -20,17 +15,17 @@ use farthing_os::{clock, killpoint};
 use farthing_owner::upstream::UpstreamOptions;
 use farthing_protocol::{
     CallId, CallRequest, Hash, ServiceId, TokenDomain, TransferAuthorization, Usdc,
-    call::{ChargePolicy, Method, Payment},
+    call::{ChargePolicy, Payment},
     limits,
 };
 use farthing_shared::{call_ends::BegunCall, tasks::Tasks};
 use farthing_wallet::Signer;
-use farthing_x402::{Offer, Offers};
+use farthing_x402::Offer;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use url::Url;
 
+mod asking;
 mod exchange;
 mod open;
 mod payments;
@@ -40,6 +35,7 @@ mod times;
 mod unpack;
 
 use self::{
+    asking::Chosen,
     exchange::{Exchange, ForeignAnswer, PAYMENT_REQUIRED, target},
     payments::{ForeignPayment, ForeignPayments},
     servers::ForeignServers,
@@ -51,15 +47,12 @@ pub use self::{
 };
 use crate::consumer::{
     Bought, BuyError, Consumer, ForeignError, Order, Timing, accounts::Earlier, funding::Funding,
-    spending::Grant,
 };
 
 /// The longest that a payment is valid for, and its price set aside, whatever the server asks for.
 const VALID_SECS_MAX: u64 = 600;
 /// A payment is valid from a while ago on: clocks differ.
 const VALID_SINCE_SECS: u64 = 600;
-/// The longest that a server is asked for its terms: a person waits for them.
-const TERMS_TIME: Duration = Duration::from_secs(8);
 
 /// The parts that buying from x402 servers works with.
 #[derive(Debug)]
@@ -160,48 +153,6 @@ impl ForeignCalls {
         Ok(server)
     }
 
-    /// Asks what a GET costs at the address of a server, known or not, or of a path of it. Nothing is paid.
-    ///
-    /// # Errors
-    /// [`ForeignServerError`].
-    pub async fn ask(&self, address: &str) -> Result<ForeignTerms, ForeignServerError> {
-        let url = self.0.servers.checked(address).await?;
-        let client = self.0.servers.client(&url).map_err(|_| ForeignServerError::Forbidden)?;
-        let order = question();
-        let exchange = Exchange {
-            client,
-            url: url.clone(),
-            order: &order,
-            budget: self.0.parts.upstream.budget.clone(),
-            body_bytes_max: None,
-            deadline: Instant::now() + TERMS_TIME,
-        };
-        let answer = exchange.send(None).await.map_err(ForeignServerError::Unreachable)?;
-        let terms = self.terms_in(&url, &answer).await;
-        if let Some(id) = self.0.servers.at(&url) {
-            self.0.servers.hear(id, terms.clone());
-        }
-        Ok(terms)
-    }
-
-    async fn terms_in(&self, url: &Url, answer: &ForeignAnswer) -> ForeignTerms {
-        let terms = ForeignTerms::answered(url, answer.status);
-        if answer.status != PAYMENT_REQUIRED {
-            return terms;
-        }
-        let offers = match Offers::read(answer.required.as_deref(), &answer.body) {
-            Ok(offers) => offers,
-            Err(reason) => return ForeignTerms { refused: Some(reason.to_string()), ..terms },
-        };
-        let chosen = match self.0.parts.chain.token_domain().await {
-            Ok(token) => {
-                offers.choose_for(self.0.parts.signer.address(), &token).map_err(|reason| reason.to_string())
-            }
-            Err(error) => Err(error.to_string()),
-        };
-        terms.with(&offers, chosen.as_ref().map_err(Clone::clone))
-    }
-
     /// Removes a server. Payments that are under way end as before.
     ///
     /// # Errors
@@ -298,21 +249,16 @@ impl ForeignCalls {
             let timing = Timing { network: started.elapsed(), ..Timing::default() };
             return Ok(bought(order.call_id, answer, Usdc::ZERO, timing));
         }
-        let offers = Offers::read(answer.required.as_deref(), &answer.body).map_err(ForeignError::Offer)?;
-        let max_price = order.max_price.ok_or(ForeignError::NoMaxPrice)?;
-        let token = self.0.parts.chain.token_domain().await?;
-        let offer = offers.choose_for(self.0.parts.signer.address(), &token);
-        let terms = ForeignTerms::answered(&exchange.url, answer.status);
-        let chosen = offer.as_ref().map_err(ToString::to_string);
-        self.0.servers.hear(order.service, terms.with(&offers, chosen));
-        let offer = offer.map_err(ForeignError::Offer)?;
-        let price = offer.price;
+        let (terms, chosen) = self.choose(&exchange.url, &answer).await;
+        self.0.servers.hear(order.service, terms);
+        let Chosen { offer, token } = chosen?;
+        let (price, max_price) = (offer.price, order.max_price.ok_or(ForeignError::NoMaxPrice)?);
         if price > max_price {
             return Err(ForeignError::AboveMaxPrice { price, max_price }.into());
         }
         // While the server was asked, the user may have removed it, lowered its highest price, or stopped all spending.
         let server = self.0.servers.get(order.service).ok_or(ForeignError::Removed(order.service))?;
-        let most = server.max_price.unwrap_or(max_price);
+        let most = server.max_price.unwrap_or(Usdc::MAX);
         if price > most {
             return Err(ForeignError::AboveServerPrice { price, most }.into());
         }
@@ -456,21 +402,6 @@ impl ForeignCalls {
         }
         let timing = Timing { network: started.elapsed(), ..Timing::default() };
         Ok(Bought { is_repeat: true, ..bought(purchase.call_id, answer, charged, timing) })
-    }
-}
-
-/// The order of nobody, with which a server is asked for its terms.
-fn question() -> Order {
-    Order {
-        grant: Arc::new(Grant::unlimited("")),
-        call_id: CallId::from_bytes([0; 16]),
-        service: ServiceId::from_bytes([0; 16]),
-        method: Method::Get,
-        path: String::new(),
-        params: BTreeMap::new(),
-        headers: BTreeMap::new(),
-        body: Bytes::new(),
-        max_price: None,
     }
 }
 

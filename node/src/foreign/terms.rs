@@ -4,7 +4,6 @@
 
 use farthing_os::clock;
 use farthing_protocol::{Address, Usdc};
-use farthing_x402::{Offer, Offers};
 use url::Url;
 
 /// The answer of a server to a request without a payment.
@@ -40,20 +39,5 @@ impl ForeignTerms {
         // Terms are of a path, and a query can hold what its caller keeps to itself.
         url.set_query(None);
         Self { url, heard_secs: clock::now_secs(), status, description: None, offer: None, refused: None }
-    }
-
-    /// The same with the offers of a server, and the one that was chosen or the reason that none was.
-    pub(super) fn with(self, offers: &Offers, chosen: Result<&Offer, String>) -> Self {
-        let shown = |offer: &Offer| ForeignOffer {
-            price: offer.price,
-            network: offer.network().to_owned(),
-            pay_to: offer.pay_to,
-        };
-        let description = offers.description().map(str::to_owned);
-        let (offer, refused) = match chosen {
-            Ok(offer) => (Some(shown(offer)), None),
-            Err(reason) => (None, Some(reason)),
-        };
-        Self { description, offer, refused, ..self }
     }
 }

@@ -150,6 +150,10 @@ async fn an_offer_that_lies_or_is_too_dear_is_refused_and_nothing_is_signed() ->
         let answer = buyer.call("/v1/data", "one", Some(max_price)).await?;
         expect(&answer, problem, &json!(false))?;
         ensure!(answer.json()["detail"].as_str().is_some_and(|detail| detail.len() > 20), "{answer:?}");
+        let listed = buyer.node.control().ask(endpoint::X402Servers).await?;
+        let heard = listed.first().and_then(|server| server.terms.clone()).context("no terms are kept")?;
+        ensure!(heard.refused.is_some() == (problem == "no-common-scheme"), "{heard:?}");
+        ensure!(heard.price.is_some() != heard.refused.is_some(), "{heard:?}");
         server.offer(&before);
     }
     ensure!(server.payments().is_empty(), "{:?}", server.payments());
