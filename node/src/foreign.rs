@@ -96,8 +96,8 @@ impl ForeignCalls {
         for promise in ledger.unresolved()?.iter().filter(|promise| promise.is_by_transfer()) {
             let call_id = promise.request.call_id;
             // What another token may take is no money of this one. A payment that cannot be read counts.
-            if payments.is_elsewhere(call_id, here) {
-                tracing::warn!(%call_id, "an open payment is in another token or on another chain than the settings name");
+            if let Some(place) = payments.elsewhere(call_id, here) {
+                tracing::warn!(%call_id, %place, "an open payment is in another token than the settings name");
             } else {
                 parts.funding.pledge_again(call_id, promise.request.price);
             }
@@ -209,6 +209,7 @@ impl ForeignCalls {
         let payment = self.0.payments.find(order.call_id).map_err(BuyError::Unread)?;
         match (earlier, payment) {
             (Earlier::Open(promise), Some(payment)) if promise.request_hash == request_hash => {
+                self.check_here(&payment)?;
                 self.pay(exchange, &promise, &payment).await
             }
             (Earlier::Bought(purchase), payment)

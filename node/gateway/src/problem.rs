@@ -372,7 +372,9 @@ impl From<&BuyError> for Problem {
             | BuyError::Failed
             | BuyError::Service(CatalogError::NotRead(_))
             | BuyError::Undecided(_)
-            | BuyError::Foreign(ForeignError::Open { .. }) => problem.undecided(),
+            | BuyError::Foreign(ForeignError::Open { .. } | ForeignError::Elsewhere { .. }) => {
+                problem.undecided()
+            }
             BuyError::BadAnswer { charged, .. } => problem.charging(*charged),
             BuyError::BodyGone { charged }
             | BuyError::NotRepeated { charged, .. }
@@ -437,6 +439,11 @@ const fn foreign(error: &ForeignError) -> (StatusCode, Name, &'static str) {
             StatusCode::GATEWAY_TIMEOUT,
             Name::Undecided,
             "It is not known yet whether the payment was taken",
+        ),
+        ForeignError::Elsewhere { .. } => (
+            StatusCode::GATEWAY_TIMEOUT,
+            Name::Undecided,
+            "The payment is in another token than the settings name",
         ),
         ForeignError::Withheld { .. } => {
             (CONFLICT, Name::AnswerNoLongerKept, "The call is paid, and the server gives no answer")

@@ -54,7 +54,7 @@ const fn end_of(error: &BuyError) -> End {
         BuyError::Undecided(_)
         | BuyError::NotStored(_)
         | BuyError::Failed
-        | BuyError::Foreign(ForeignError::Open { .. }) => End::Undecided,
+        | BuyError::Foreign(ForeignError::Open { .. } | ForeignError::Elsewhere { .. }) => End::Undecided,
         BuyError::Foreign(ForeignError::Withheld { .. }) => End::Gone,
         BuyError::Foreign(ForeignError::Unreachable(_)) => End::Unreached,
         BuyError::OwnerUnreachable(_)
@@ -108,6 +108,8 @@ mod tests {
             (BuyError::NotStored(LedgerError::Ending), End::Undecided),
             (BuyError::Unread(LedgerError::Ending), End::NotSent),
             (BuyError::Ledger(LedgerError::Ending), End::NotSent),
+            (ForeignError::Elsewhere { place: String::new() }.into(), End::Undecided),
+            (ForeignError::Lapsed.into(), End::NotSent),
         ] {
             assert_eq!(end_of(&error), end, "{error}");
         }

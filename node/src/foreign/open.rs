@@ -11,6 +11,7 @@ use farthing_os::clock;
 use farthing_protocol::{CallId, Usdc};
 
 use super::{ForeignCalls, ForeignParts, payments::ForeignPayment, times::has_lapsed};
+use crate::consumer::ForeignError;
 
 const ASK_EVERY_FIRST: Duration = Duration::from_secs(1);
 const ASK_EVERY_MAX: Duration = Duration::from_secs(30);
@@ -86,6 +87,22 @@ impl ForeignCalls {
         ledger.purchase(call_id).ok().flatten()
     }
 
+    /// Checks that the chain and the token of the settings can tell how a payment ends: those of others say nothing of it.
+    pub(super) fn check_here(&self, payment: &ForeignPayment) -> Result<(), ForeignError> {
+        let spec = self.0.parts.chain.spec();
+        if payment.is_in((spec.chain_id, spec.token)) {
+            return Ok(());
+        }
+        Err(ForeignError::Elsewhere { place: payment.place() })
+    }
+
+    /// Tells why nobody is asked how the payment of an open call ends, if it is in another token or on another chain than the settings
+    /// name.
+    pub fn elsewhere(&self, call_id: CallId) -> Option<ForeignError> {
+        let payment = self.0.payments.find(call_id).ok().flatten()?;
+        self.check_here(&payment).err()
+    }
+
     async fn forget_ended(&self, now_secs: u64) -> Result<(), LedgerError> {
         let ledger = &self.0.parts.ledger;
         for (call_id, payment) in self.0.payments.all()? {
@@ -148,8 +165,8 @@ impl ForeignCalls {
                 return true;
             }
         };
-        // No chain and no token says anything of another one's: it waits until the settings name its own again.
-        if !payment.is_in((chain.spec().chain_id, chain.spec().token)) {
+        // It waits until the settings name its own again.
+        if self.check_here(&payment).is_err() {
             return false;
         }
         let transfer = payment.transfer.authorization;

@@ -36,6 +36,14 @@ impl ForeignPayment {
     pub(super) fn is_in(&self, (chain_id, token): (u64, Address)) -> bool {
         self.chain_id == chain_id && self.token.is_none_or(|of| of == token)
     }
+
+    /// Names its token and its chain.
+    pub(super) fn place(&self) -> String {
+        match self.token {
+            Some(token) => format!("the token {token} on chain {}", self.chain_id),
+            None => format!("the USDC of chain {}", self.chain_id),
+        }
+    }
 }
 
 /// The payments that the ledger has.
@@ -47,10 +55,10 @@ impl ForeignPayments {
         self.0.get(Namespace::Payments, call_id.as_bytes())?.map(|bytes| decode(&bytes)).transpose()
     }
 
-    /// Returns whether the payment of a call is known to be in another token than this one, or on another chain.
-    pub(super) fn is_elsewhere(&self, call_id: CallId, here: (u64, Address)) -> bool {
+    /// Names the token of a call's payment if it is known to be another one than this, or on another chain.
+    pub(super) fn elsewhere(&self, call_id: CallId, here: (u64, Address)) -> Option<String> {
         let payment = self.find(call_id).ok().flatten();
-        payment.is_some_and(|payment| !payment.is_in(here))
+        payment.filter(|payment| !payment.is_in(here)).map(|payment| payment.place())
     }
 
     /// Stores a payment durably.
@@ -122,12 +130,18 @@ mod tests {
             (payments.find(one).unwrap(), payments.find(other).unwrap()),
             (Some(payment.clone()), None)
         );
-        let is_elsewhere =
-            [(one, 8_453), (one, 1), (other, 1)].map(|(id, chain)| payments.is_elsewhere(id, (chain, TOKEN)));
-        assert_eq!(is_elsewhere, [false, true, false], "one that is not known counts as one of this chain");
-        assert!(payments.is_elsewhere(one, (8_453, Address::from_bytes([4; 20]))), "another token");
+        let place = format!("the token {TOKEN} on chain 8453");
+        let elsewhere =
+            [(one, 8_453), (one, 1), (other, 1)].map(|(id, chain)| payments.elsewhere(id, (chain, TOKEN)));
+        assert_eq!(
+            elsewhere,
+            [None, Some(place.clone()), None],
+            "one that is not known counts as one of this chain"
+        );
+        assert_eq!(payments.elsewhere(one, (8_453, Address::from_bytes([4; 20]))), Some(place));
         let of_before = ForeignPayment { token: None, ..payment.clone() };
         assert!(of_before.is_in((8_453, TOKEN)), "a version that knew one token noted none");
+        assert_eq!(of_before.place(), "the USDC of chain 8453");
         assert_eq!(payments.all().unwrap(), [(one, payment)]);
         payments.forget(one).await.unwrap();
         assert!(payments.all().unwrap().is_empty());

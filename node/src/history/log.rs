@@ -11,7 +11,7 @@ mod one;
 
 use std::sync::Arc;
 
-use farthing_control::types::{CallOutcome, CallRecord, CallShown, CallSide, CallsPage};
+use farthing_control::types::{CallOutcome, CallRecord, CallShown, CallSide, CallsPage, LoggedCall};
 use farthing_ledger::{CallRow, LedgerError, Position, Promise, Purchase, Stretch, Window};
 use farthing_os::clock;
 use farthing_protocol::{CallId, ServiceId};
@@ -23,7 +23,7 @@ use self::{
 };
 pub use self::{key::CallKey, one::CallReader};
 use super::{
-    History, SCANNED_MAX,
+    History, SCANNED_MAX, ServiceNames,
     place::{Place, merge},
 };
 
@@ -82,7 +82,7 @@ impl History {
         let (entries, next) = merge(stretches, limit);
         let wrong = self.refused.wrong_secrets();
         Ok(CallsPage {
-            calls: entries.iter().map(|entry| entry.shown(&names)).collect(),
+            calls: entries.iter().map(|entry| self.logged(entry, &names)).collect(),
             next: next.map(|place| place.to_string()),
             wrong_secrets: wrong.count,
             wrong_secret_secs: (wrong.count > 0).then_some(wrong.last_secs),
@@ -98,6 +98,19 @@ impl History {
 }
 
 impl History {
+    /// A call as it is shown. An open one says if this node does not ask how its payment ends.
+    fn logged(&self, entry: &LogEntry, names: &ServiceNames) -> LoggedCall {
+        let shown = entry.shown(names);
+        match entry {
+            LogEntry::Open(promise, ..) if promise.is_by_transfer() => {
+                let elsewhere = self.foreign.elsewhere(promise.request.call_id);
+                let problem = elsewhere.map(|error| entry::undecided(&error.into()));
+                LoggedCall { problem: problem.or(shown.problem), ..shown }
+            }
+            _ => shown,
+        }
+    }
+
     /// The outcome of a call without an end: under way as long as somebody waits for it, however late the clock says that it is.
     fn open_outcome(&self, promise: &Promise, was_given_up: bool, now_secs: u64) -> CallOutcome {
         let is_awaited = self.awaited.has(promise.request.call_id);

@@ -64,6 +64,12 @@ impl Buyer {
         self.node.wait_for_usdc(Usdc::from_micros(1)).await
     }
 
+    /// Starts the node again with another token in its settings. It can buy nothing then.
+    pub async fn restart_with(&mut self, token: Address) -> Result<()> {
+        let token = ("FARTHING_CHAIN__TOKEN".to_owned(), token.to_string());
+        self.node.restart(self.clock.environment().into_iter().chain([token]).collect()).await
+    }
+
     /// A call of the server.
     pub async fn call(&self, path: &str, call_id: &str, max_price: Option<&str>) -> Result<Answer> {
         let max_price = max_price.map(str::parse::<Usdc>).transpose()?;

@@ -1,6 +1,6 @@
 //! What others say of a payment that this node made: a chain endpoint that lies, and the server.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use farthing_control::{endpoint, types::HistoryState};
 use farthing_testnet::rpc;
 use farthing_tests::{command::farthing, liar::Liar, wait::eventually, world::PRICE};
@@ -12,7 +12,7 @@ use crate::{
     buyer::{Buyer, ENOUGH},
     buying::expect,
     server::{Manner, Server},
-    shop::Shop,
+    shop::{CHAIN_ID, Shop},
 };
 
 const HOUR_SECS: u64 = 3_600;
@@ -101,4 +101,34 @@ async fn a_payment_that_an_endpoint_hid_is_found_when_its_call_is_repeated() -> 
     let audit = buyer.node.control().ask(endpoint::Audit).await?;
     ensure!(audit.violations.is_empty(), "{:?}", audit.violations);
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_payment_in_another_token_than_the_settings_name_says_so_and_waits_for_its_own() -> Result<()>
+{
+    let shop = Shop::open().await?;
+    let server = Server::start(&shop).await?;
+    let mut buyer = Buyer::start(&shop, &server.url).await?;
+    server.behave(Manner::Refuses);
+    // Two restarts take their time.
+    server.offer(&json!({ "maxTimeoutSeconds": 600 }));
+    let answer = buyer.call("/v1/data", "one", Some(ENOUGH)).await?;
+    expect(&answer, "undecided", &Value::Null)?;
+    let id = answer.json()["call_id"].as_str().map(str::to_owned).context("no call id")?;
+
+    buyer.restart_with(shop.deployer.test_usdc("USDC", shop.deployer.address()).await?).await?;
+    let place = format!("the token {} on chain {CHAIN_ID}", shop.token);
+    let shown = farthing(&buyer.node, &["calls", &id]).await?.ok()?.out;
+    ensure!(shown.contains(&place) && shown.contains("does not ask"), "{shown}");
+    let answer = buyer.call("/v1/data", "one", Some(ENOUGH)).await?;
+    expect(&answer, "undecided", &Value::Null)?;
+    ensure!(answer.json()["detail"].to_string().contains(&place), "{answer:?}");
+    assert_eq!(server.copies(), 1, "nothing is sent");
+
+    buyer.restart(None).await?;
+    server.behave(Manner::Honest);
+    let answer = buyer.call("/v1/data", "one", Some(ENOUGH)).await?;
+    ensure!(answer.status == StatusCode::OK, "{answer:?}");
+    assert_eq!(server.payments().len(), 1);
+    buyer.check(&shop, PRICE).await
 }

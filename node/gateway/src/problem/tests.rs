@@ -135,6 +135,7 @@ fn every_error() -> Vec<BuyError> {
         BuyError::Foreign(ForeignError::Clocks { secs: 121, is: "after" }),
         BuyError::Foreign(ForeignError::Lapsed),
         BuyError::Foreign(ForeignError::Open { why: text(), until: text() }),
+        BuyError::Foreign(ForeignError::Elsewhere { place: text() }),
         BuyError::Foreign(ForeignError::Withheld { charged: USDC, why: text() }),
         BuyError::Undecided(BooksError::Ledger(LedgerError::Ending).into()),
     ];

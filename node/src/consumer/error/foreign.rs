@@ -36,6 +36,12 @@ pub enum ForeignError {
         "the x402 server got the payment and {why}; the chain shows by {until} whether the server took it"
     )]
     Open { why: String, until: String },
+    /// Paid or not: no chain and no token of the settings can tell.
+    #[error(
+        "the payment of this call is in {place}; while the settings name another token or chain, this node does not ask whether \
+         the server took it"
+    )]
+    Elsewhere { place: String },
     #[error("the x402 server took the payment of {charged} USDC and {why}")]
     Withheld { charged: Usdc, why: String },
 }
@@ -69,6 +75,10 @@ impl ForeignError {
             Self::Lapsed => "Nothing was paid. Send the call again with a new call_id.",
             Self::Open { .. } => {
                 "Repeat the call with the same call_id: the same payment is sent again, never a second one."
+            }
+            Self::Elsewhere { .. } => {
+                "Set `chain.token` back, and the chain if you changed it, and restart the node: it then asks the chain. With a \
+                 new call_id, the call can be paid twice."
             }
             Self::Withheld { .. } => {
                 "Repeat the call with the same call_id: the same payment is sent again, never a second one. If that \

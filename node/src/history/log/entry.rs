@@ -214,6 +214,15 @@ fn problem_of(note: &RefusedCall) -> CallProblem {
     CallProblem { code: Some(note.code.clone()), detail: note.detail.clone(), next: note.next.clone() }
 }
 
+/// The reason that nobody is asked how a call ends.
+pub(super) fn undecided(error: &BuyError) -> CallProblem {
+    CallProblem {
+        code: Some("undecided".to_owned()),
+        detail: error.to_string(),
+        next: error.next_step().to_owned(),
+    }
+}
+
 /// The problem that the caller of a purchase got, as far as its record alone tells it.
 fn unnoted(call: &Purchase, reason: String) -> CallProblem {
     let PurchaseEnd::Acknowledged { outcome, status, .. } = &call.end else {

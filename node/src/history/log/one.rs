@@ -40,7 +40,7 @@ pub(super) fn shown(
     reader: &CallReader,
 ) -> Result<Option<CallShown>, LedgerError> {
     let Some(entry) = find(history, key)? else { return Ok(None) };
-    let call = only(entry.shown(&history.names()));
+    let call = only(history.logged(&entry, &history.names()));
     let shown = match &entry {
         LogEntry::Open(promise, ..) => open(call, promise),
         LogEntry::Bought(purchase, _) => bought(call, purchase, (history, reader))?,
