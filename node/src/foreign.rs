@@ -197,8 +197,9 @@ impl ForeignCalls {
 
     /// Goes on where the record of the call ends.
     async fn buy_in_turn(&self, order: &Order, exchange: &Exchange<'_>) -> Result<Bought, BuyError> {
-        let ForeignParts { consumer, ledger, .. } = &self.0.parts;
-        let earlier = consumer.accounts().earlier(order.call_id).map_err(BuyError::Unread)?;
+        let consumer = &self.0.parts.consumer;
+        let payment = self.0.payments.find(order.call_id).map_err(BuyError::Unread)?;
+        let earlier = self.earlier(order.call_id, payment.as_ref()).await?;
         if !earlier.belongs_to(&order.grant) {
             return Err(BuyError::CallIdOfAnother);
         }
@@ -206,7 +207,6 @@ impl ForeignCalls {
         let request = request_of(order, self.0.parts.call_deadline);
         request.check_bounds()?;
         let request_hash = request.request_hash(&order.body);
-        let payment = self.0.payments.find(order.call_id).map_err(BuyError::Unread)?;
         match (earlier, payment) {
             (Earlier::Open(promise), Some(payment)) if promise.request_hash == request_hash => {
                 self.check_here(&payment)?;
@@ -218,16 +218,6 @@ impl ForeignCalls {
                 self.ask_again(exchange, &purchase, payment.as_ref()).await
             }
             (Earlier::Nothing, payment) => {
-                let ended = ledger.purchase(order.call_id).map_err(BuyError::Unread)?;
-                if let Some(ended) = ended.filter(Purchase::is_by_transfer) {
-                    if ended.request_hash == request_hash
-                        && let Some(payment) = &payment
-                        && let Some(paid) = self.taken_after_all(order.call_id, payment).await
-                    {
-                        return self.ask_again(exchange, &paid, Some(payment)).await;
-                    }
-                    return Err(ForeignError::Lapsed.into());
-                }
                 // One without a promise was stored before a crash, and never sent.
                 if payment.is_some() {
                     self.0.payments.forget(order.call_id).await?;
@@ -236,6 +226,24 @@ impl ForeignCalls {
             }
             _ => Err(BuyError::CallIdConflict),
         }
+    }
+
+    /// Returns what is known of a call id. If its payment counts as not taken, the chain is asked once more, whatever the call asks for
+    /// now.
+    async fn earlier(&self, call_id: CallId, payment: Option<&ForeignPayment>) -> Result<Earlier, BuyError> {
+        let ForeignParts { consumer, ledger, .. } = &self.0.parts;
+        let known = consumer.accounts().earlier(call_id).map_err(BuyError::Unread)?;
+        if !matches!(known, Earlier::Nothing) {
+            return Ok(known);
+        }
+        let ended = ledger.purchase(call_id).map_err(BuyError::Unread)?;
+        let Some(ended) = ended.filter(Purchase::is_by_transfer) else { return Ok(known) };
+        // A payment is forgotten only after the chain was asked for a day.
+        let paid = match payment {
+            Some(payment) => self.taken_after_all(&ended, payment).await?,
+            None => None,
+        };
+        paid.map(|paid| Earlier::Bought(Box::new(paid))).ok_or(ForeignError::Lapsed.into())
     }
 
     /// Asks what the call costs, and pays it.

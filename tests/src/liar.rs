@@ -3,7 +3,7 @@
 
 use std::sync::{
     Arc, OnceLock,
-    atomic::{AtomicU64, AtomicUsize, Ordering},
+    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
 };
 
 use anyhow::{Context, Result};
@@ -30,6 +30,8 @@ pub struct Liar {
     newer_by_secs: AtomicU64,
     /// How often the token was asked whether it has taken an authorization.
     asked_of_payments: AtomicUsize,
+    /// It fails when it is asked that.
+    keeps_payments_back: AtomicBool,
     /// How often a channel was told of otherwise than it is.
     told: AtomicUsize,
 }
@@ -41,9 +43,18 @@ impl Liar {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}", listener.local_addr()?);
         let (chain, lie, stands_at, told) = Default::default();
-        let (older_by_secs, newer_by_secs, asked_of_payments) = Default::default();
-        let liar = Self { url, chain, lie, stands_at, older_by_secs, newer_by_secs, asked_of_payments, told };
-        let liar = Arc::new(liar);
+        let (older_by_secs, newer_by_secs, asked_of_payments, keeps_payments_back) = Default::default();
+        let liar = Arc::new(Self {
+            url,
+            chain,
+            lie,
+            stands_at,
+            older_by_secs,
+            newer_by_secs,
+            asked_of_payments,
+            keeps_payments_back,
+            told,
+        });
         let router = Router::new().route("/", post(answer)).with_state(Arc::clone(&liar));
         tokio::spawn(async move { axum::serve(listener, router).await });
         Ok(liar)
@@ -74,7 +85,13 @@ impl Liar {
         self.newer_by_secs.store(secs, Ordering::SeqCst);
     }
 
+    /// Fails when it is asked whether the token has taken an authorization.
+    pub fn keep_payments_back(&self) {
+        self.keeps_payments_back.store(true, Ordering::SeqCst);
+    }
+
     pub fn tell_the_truth(&self) {
+        self.keeps_payments_back.store(false, Ordering::SeqCst);
         *self.lie.lock() = None;
         *self.stands_at.lock() = None;
         self.older_by_secs.store(0, Ordering::SeqCst);
@@ -109,6 +126,11 @@ impl Liar {
         let asked = request["params"][0]["data"].as_str().or(request["params"][0]["input"].as_str())?;
         if asked.starts_with(&selector(b"authorizationState(address,bytes32)")) {
             self.asked_of_payments.fetch_add(1, Ordering::SeqCst);
+            if self.keeps_payments_back.load(Ordering::SeqCst) {
+                let error = json!({ "code": -32603, "message": "not now" });
+                *answer = json!({ "jsonrpc": "2.0", "id": request["id"], "error": error });
+                return None;
+            }
         }
         let selector = selector(b"state(bytes32)");
         let words = answer["result"].as_str()?.strip_prefix("0x").filter(|words| words.len() == 4 * 64)?;

@@ -187,6 +187,14 @@ impl Accounts {
         Ok(spending)
     }
 
+    /// Begins a day with what the ledger holds of it now, unless it has begun: what is stored from now on is counted apart.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn begin_day(&self, day: u32) -> Result<(), LedgerError> {
+        self.spending_of(day).map(drop)
+    }
+
     /// Reads what the ledger knows of a call id. A call that ended uncharged may be made anew.
     pub fn earlier(&self, call_id: CallId) -> Result<Earlier, LedgerError> {
         if let Some(promise) = self.ledger.promise_of(call_id)? {
@@ -204,7 +212,7 @@ impl Accounts {
     /// what other open and forgotten calls were charged, and would contradict books that do not know of them yet.
     pub fn restore(&self, open: &[Promise]) -> Result<(), LedgerError> {
         // Today's promises count before any of them ends.
-        drop(self.spending_of(farthing_ledger::day_of(clock::now_secs()))?);
+        self.begin_day(farthing_ledger::day_of(clock::now_secs()))?;
         for promise in open {
             // An owner that is not asked is not silent.
             if !self.channels.is_signed_elsewhere(promise.channel(), &self.domain) {

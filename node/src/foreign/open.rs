@@ -5,13 +5,13 @@
 
 use std::time::Duration;
 
-use farthing_chain::{ChainKind, TransferState};
+use farthing_chain::{ChainError, ChainKind, TransferState};
 use farthing_ledger::{LedgerError, Promise, Purchase, PurchaseEnd, TransferEnd, day_of};
 use farthing_os::clock;
-use farthing_protocol::{CallId, Usdc};
+use farthing_protocol::{CallId, Hash, Usdc};
 
 use super::{ForeignCalls, ForeignParts, payments::ForeignPayment, times::has_lapsed};
-use crate::consumer::ForeignError;
+use crate::consumer::{BuyError, ForeignError, NoAnswer};
 
 const ASK_EVERY_FIRST: Duration = Duration::from_secs(1);
 const ASK_EVERY_MAX: Duration = Duration::from_secs(30);
@@ -35,56 +35,60 @@ impl ForeignCalls {
         Ok(open.len())
     }
 
-    /// Forgets payments of calls that ended a while ago, now and then.
+    /// Looks at payments that counted as not taken, and forgets those of calls that ended a while ago: at the start, and now and then.
     pub async fn tend(self) {
         loop {
-            tokio::time::sleep(TEND_EVERY).await;
-            self.look_at_ended().await;
-            if let Err(error) = self.forget_ended(clock::now_secs()).await {
+            let all_seen = self.look_at_ended().await;
+            if all_seen && let Err(error) = self.forget_ended(clock::now_secs()).await {
                 tracing::warn!(%error, "payments of ended calls are not removed");
             }
+            tokio::time::sleep(if all_seen { TEND_EVERY } else { ASK_EVERY_MAX }).await;
         }
     }
 
-    /// Asks about the calls that ended as not charged, as long as their payments are kept: an endpoint may have lied.
-    async fn look_at_ended(&self) {
+    /// Asks about the calls that ended as not charged, as long as their payments are kept: an endpoint may have lied. False if one
+    /// could not be asked about.
+    async fn look_at_ended(&self) -> bool {
+        let ForeignParts { consumer, ledger, .. } = &self.0.parts;
+        let mut all_seen = true;
         for (call_id, payment) in self.0.payments.all().unwrap_or_default() {
-            let _turn = self.0.parts.consumer.turn(call_id).await;
-            self.taken_after_all(call_id, &payment).await;
+            let _turn = consumer.turn(call_id).await;
+            let ended = ledger.purchase(call_id).ok().flatten().filter(is_unpaid);
+            if let Some(ended) = ended.filter(|_| self.check_here(&payment).is_ok())
+                && let Err(error) = self.taken_after_all(&ended, &payment).await
+            {
+                tracing::debug!(%call_id, %error, "nobody tells whether a payment was taken that counts as not taken");
+                all_seen = false;
+            }
         }
+        all_seen
     }
 
     /// Asks the chain once more about a call that ended as not charged, and books it if the token has taken its payment. The
     /// caller has the turn of the call.
+    ///
+    /// # Errors
+    /// When nobody can tell now, or the charge is not stored.
     pub(super) async fn taken_after_all(
         &self,
-        call_id: CallId,
+        ended: &Purchase,
         payment: &ForeignPayment,
-    ) -> Option<Purchase> {
+    ) -> Result<Option<Purchase>, BuyError> {
         let ForeignParts { consumer, ledger, chain, .. } = &self.0.parts;
-        let ended = ledger.purchase(call_id).ok().flatten()?;
-        let is_free = matches!(ended.end, PurchaseEnd::Released { .. }) && ended.is_by_transfer();
-        if !is_free || !payment.is_in((chain.spec().chain_id, chain.spec().token)) {
-            return None;
-        }
+        self.check_here(payment)?;
         let state = chain.transfer_state(&payment.transfer.authorization, payment.since_block).await;
-        let Ok(TransferState::Taken(transaction)) = state else { return None };
+        let not_told = |error: ChainError| BuyError::Undecided(NoAnswer::NotAsked(Box::new(error.into())));
+        let TransferState::Taken(transaction) = state.map_err(not_told)? else { return Ok(None) };
         let (accounts, day) = (consumer.accounts(), day_of(ended.promised_secs));
-        // A day begins with what the ledger has.
-        drop(accounts.spending_of(day));
-        let (transaction, status) = (transaction.map(|hash| hash.0), payment.answered.unwrap_or_default());
-        let end =
-            TransferEnd { transaction, status, total_us: 0, time_secs: clock::now_secs(), is_seen: true };
-        match ledger.transferred_after_all(call_id, end).await {
-            Ok(charged) => {
-                tracing::warn!(%call_id, %charged, "a payment that had counted as not taken was taken");
-                if let Ok(mut spending) = accounts.spending_of(day) {
-                    spending.rehold(day, &ended.secret, charged);
-                }
-            }
-            Err(error) => tracing::error!(%call_id, %error, "a payment that was taken is not stored"),
+        accounts.begin_day(day).map_err(BuyError::Unread)?;
+        let end = seen(payment, transaction.map(|hash| hash.0));
+        let paid = ledger.transferred_after_all(ended.call_id, end).await.map_err(BuyError::NotStored)?;
+        let Purchase { call_id, charged, .. } = paid;
+        tracing::warn!(%call_id, %charged, "a payment that had counted as not taken was taken");
+        if let Ok(mut spending) = accounts.spending_of(day) {
+            spending.rehold(day, &paid.secret, charged);
         }
-        ledger.purchase(call_id).ok().flatten()
+        Ok(Some(paid))
     }
 
     /// Checks that the chain and the token of the settings can tell how a payment ends: those of others say nothing of it.
@@ -103,11 +107,14 @@ impl ForeignCalls {
         self.check_here(&payment).err()
     }
 
+    /// Forgets payments whose ends are known for a while. Those that no chain of the settings can tell of are kept.
     async fn forget_ended(&self, now_secs: u64) -> Result<(), LedgerError> {
         let ledger = &self.0.parts.ledger;
         for (call_id, payment) in self.0.payments.all()? {
-            let ended_secs = ledger.purchase(call_id)?.map_or(payment.time_secs, |call| call.closed_secs);
-            let is_open = ledger.promise_of(call_id)?.is_some();
+            let ended = ledger.purchase(call_id)?;
+            let is_unseen = ended.as_ref().is_some_and(is_unpaid) && self.check_here(&payment).is_err();
+            let is_open = is_unseen || ledger.promise_of(call_id)?.is_some();
+            let ended_secs = ended.map_or(payment.time_secs, |call| call.closed_secs);
             if !is_open && ended_secs.saturating_add(KEPT_SECS) < now_secs {
                 self.0.payments.forget(call_id).await?;
             }
@@ -172,11 +179,7 @@ impl ForeignCalls {
         let transfer = payment.transfer.authorization;
         match chain.transfer_state(&transfer, payment.since_block).await {
             Ok(TransferState::Taken(transaction)) => {
-                let transaction = transaction.map(|hash| hash.0);
-                let time_secs = clock::now_secs();
-                let status = payment.answered.unwrap_or_default();
-                let end = TransferEnd { transaction, status, total_us: 0, time_secs, is_seen: true };
-                self.taken(&promise, end).await
+                self.taken(&promise, seen(&payment, transaction.map(|hash| hash.0))).await
             }
             Ok(TransferState::Open { as_of_secs }) => {
                 let (kind, now_secs) = (chain.spec().kind, clock::now_secs());
@@ -193,8 +196,11 @@ impl ForeignCalls {
     /// Books a call whose payment was taken; false if that is not stored.
     pub(super) async fn taken(&self, promise: &Promise, end: TransferEnd) -> bool {
         let call_id = promise.request.call_id;
-        self.begin_day_of(promise);
-        match self.0.parts.ledger.transferred(call_id, end).await {
+        let stored = match self.begin_day_of(promise) {
+            Ok(()) => self.0.parts.ledger.transferred(call_id, end).await,
+            Err(error) => Err(error),
+        };
+        match stored {
             Ok(charged) => {
                 self.settle(promise, charged);
                 true
@@ -210,9 +216,12 @@ impl ForeignCalls {
     /// Books a call whose payment nobody took in its time; false if that is not stored.
     async fn lapsed(&self, promise: &Promise) -> bool {
         let call_id = promise.request.call_id;
-        self.begin_day_of(promise);
         let why = "the server did not take the payment in its time";
-        match self.0.parts.ledger.release(call_id, why, clock::now_secs()).await {
+        let stored = match self.begin_day_of(promise) {
+            Ok(()) => self.0.parts.ledger.release(call_id, why, clock::now_secs()).await,
+            Err(error) => Err(error),
+        };
+        match stored {
             Ok(()) => {
                 tracing::info!(%call_id, "a payment was not taken in its time, so nothing is charged");
                 self.settle(promise, Usdc::ZERO);
@@ -225,9 +234,9 @@ impl ForeignCalls {
         }
     }
 
-    /// Has the promise counted for its day before its end is: a day begins with what the ledger has.
-    fn begin_day_of(&self, promise: &Promise) {
-        drop(self.0.parts.consumer.accounts().spending_of(promise.day()));
+    /// Has the promise counted for its day before its end is.
+    fn begin_day_of(&self, promise: &Promise) -> Result<(), LedgerError> {
+        self.0.parts.consumer.accounts().begin_day(promise.day())
     }
 
     /// Ends a call in everything that counts open ones.
@@ -239,4 +248,15 @@ impl ForeignCalls {
             spending.settle(promise.day(), &promise.secret, promise.request.price, charged);
         }
     }
+}
+
+/// Returns whether a call ended as not charged although a transfer was to pay it.
+fn is_unpaid(ended: &Purchase) -> bool {
+    ended.is_by_transfer() && matches!(ended.end, PurchaseEnd::Released { .. })
+}
+
+/// The end of a payment that the chain shows as taken.
+fn seen(payment: &ForeignPayment, transaction: Option<Hash>) -> TransferEnd {
+    let status = payment.answered.unwrap_or_default();
+    TransferEnd { transaction, status, total_us: 0, time_secs: clock::now_secs(), is_seen: true }
 }

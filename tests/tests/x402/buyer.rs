@@ -17,6 +17,7 @@ use crate::shop::{FUNDS, GAS_MONEY_WEI, Shop, chain_of};
 pub const ENOUGH: &str = "0.01";
 /// The seconds after which a payment has lapsed, also for a node that distrusts the newest blocks.
 const LAPSED_AFTER_SECS: i64 = 1_000;
+const TWO_DAYS_SECS: i64 = 172_800;
 
 /// A node with [`FUNDS`], and the server that was added to it.
 pub struct Buyer {
@@ -121,9 +122,19 @@ impl Buyer {
 
     /// Has the chain and the node's clock go on until all payments made so far have lapsed.
     pub async fn let_payments_lapse(&self, shop: &Shop) -> Result<()> {
-        let url = shop.anvil.url();
         self.clock.set(LAPSED_AFTER_SECS)?;
-        rpc::call(&url, "evm_increaseTime", json!([LAPSED_AFTER_SECS])).await?;
+        Self::let_chain_go_on(shop, LAPSED_AFTER_SECS).await
+    }
+
+    /// The same for two further days, after which the node forgets payments whose ends are known.
+    pub async fn let_days_pass(&self, shop: &Shop) -> Result<()> {
+        self.clock.set(LAPSED_AFTER_SECS + TWO_DAYS_SECS)?;
+        Self::let_chain_go_on(shop, TWO_DAYS_SECS).await
+    }
+
+    async fn let_chain_go_on(shop: &Shop, secs: i64) -> Result<()> {
+        let url = shop.anvil.url();
+        rpc::call(&url, "evm_increaseTime", json!([secs])).await?;
         rpc::call(&url, "anvil_mine", json!(["0x5"])).await?;
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! What others say of a payment that this node made: a chain endpoint that lies, and the server.
 
+use std::sync::Arc;
+
 use anyhow::{Context, Result, ensure};
 use farthing_control::{endpoint, types::HistoryState};
 use farthing_testnet::rpc;
@@ -79,8 +81,8 @@ async fn a_call_says_whether_the_chain_showed_its_payment_or_only_the_server_say
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_payment_that_an_endpoint_hid_is_found_when_its_call_is_repeated() -> Result<()> {
+/// A call that ended as not charged although the token has taken its payment: the node's endpoint hides that.
+async fn hidden() -> Result<(Shop, Server, Arc<Liar>, Buyer)> {
     let shop = Shop::open().await?;
     let (server, liar) = (Server::start(&shop).await?, Liar::start().await?);
     let buyer = Buyer::start_behind(&liar, &shop, &server.url).await?;
@@ -92,15 +94,70 @@ async fn a_payment_that_an_endpoint_hid_is_found_when_its_call_is_repeated() -> 
     assert_eq!(server.earned(&shop).await?, PRICE, "it was taken");
     buyer.let_payments_lapse(&shop).await?;
     buyer.until_it_ends(HistoryState::Failed).await?;
-    liar.tell_the_truth();
     server.behave(Manner::Honest);
-    let answer = buyer.call("/v1/data", "one", Some(ENOUGH)).await?;
-    ensure!(answer.status == StatusCode::OK && answer.header("x-farthing-charged") == "0.002", "{answer:?}");
+    Ok((shop, server, liar, buyer))
+}
+
+/// Checks that its call counts as charged now, and that its books hold.
+async fn found(server: &Server, buyer: &Buyer) -> Result<()> {
     let entry = buyer.until_it_ends(HistoryState::Charged).await?;
     ensure!(entry.amount.0 == PRICE && server.payments().len() == 1, "{entry:?}");
     let audit = buyer.node.control().ask(endpoint::Audit).await?;
     ensure!(audit.violations.is_empty(), "{:?}", audit.violations);
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_that_an_endpoint_hid_is_found_when_its_call_is_repeated() -> Result<()> {
+    let (_shop, server, liar, buyer) = hidden().await?;
+    liar.tell_the_truth();
+    let answer = buyer.call("/v1/data", "one", Some(ENOUGH)).await?;
+    ensure!(answer.status == StatusCode::OK && answer.header("x-farthing-charged") == "0.002", "{answer:?}");
+    found(&server, &buyer).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repeat_that_asks_for_something_else_finds_the_payment_and_never_says_that_nothing_was_paid()
+-> Result<()> {
+    let (_shop, server, liar, buyer) = hidden().await?;
+    liar.tell_the_truth();
+    liar.keep_payments_back();
+    for path in ["/v1/data", "/v1/other"] {
+        // Nobody tells now.
+        expect(&buyer.call(path, "one", Some(ENOUGH)).await?, "undecided", &Value::Null)?;
+    }
+    liar.tell_the_truth();
+    eventually("the endpoint is asked again", async || {
+        Ok(buyer.call("/v1/other", "one", Some(ENOUGH)).await?.problem() != "undecided")
+    })
+    .await?;
+    let answer = buyer.call("/v1/other", "one", Some(ENOUGH)).await?;
+    expect(&answer, "call-id-conflict", &json!(false))?;
+    ensure!(!answer.json()["next"].to_string().contains("Nothing was paid"), "{answer:?}");
+    found(&server, &buyer).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_that_an_endpoint_hid_is_found_at_the_next_start() -> Result<()> {
+    let (_shop, server, liar, mut buyer) = hidden().await?;
+    liar.tell_the_truth();
+    buyer.restart(None).await?;
+    found(&server, &buyer).await?;
+    assert_eq!(server.copies(), 1, "nobody repeated the call");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_that_counts_as_not_taken_is_not_forgotten_before_the_chain_was_asked() -> Result<()> {
+    let (shop, server, liar, mut buyer) = hidden().await?;
+    liar.tell_the_truth();
+    liar.keep_payments_back();
+    buyer.let_days_pass(&shop).await?;
+    let asked = liar.asked_of_payments();
+    buyer.restart(None).await?;
+    eventually("the node asks at its start", async || Ok(liar.asked_of_payments() > asked)).await?;
+    liar.tell_the_truth();
+    found(&server, &buyer).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -11,7 +11,10 @@ use crate::{
     figures,
     group::Group,
     history,
-    rows::{figures::EndedCall, payer::TransferEnd},
+    rows::{
+        figures::EndedCall,
+        payer::{Purchase, TransferEnd},
+    },
     tables::{self, UNCHARGED_PURCHASES_BY_TIME},
 };
 
@@ -25,12 +28,12 @@ impl Ledger {
         self.write_grouped(move |group| transferred(group, call_id, &end)).await
     }
 
-    /// Turns a call that had ended as not charged into one that a transfer over its price has paid: the chain shows it after all.
-    /// It is held against no limit, because its money is gone.
+    /// Turns a call that had ended as not charged into one that a transfer over its price has paid, and returns it: the chain shows
+    /// the transfer after all. It is held against no limit, because its money is gone.
     ///
     /// # Errors
     /// [`LedgerError::NotPromised`] for every other call.
-    pub async fn transferred_after_all(&self, call_id: CallId, end: TransferEnd) -> Result<Usdc> {
+    pub async fn transferred_after_all(&self, call_id: CallId, end: TransferEnd) -> Result<Purchase> {
         self.write_grouped(move |group| transferred_after_all(group, call_id, &end)).await
     }
 }
@@ -54,7 +57,7 @@ fn transferred(group: &mut Group<'_>, call_id: CallId, end: &TransferEnd) -> Res
     Ok(price)
 }
 
-fn transferred_after_all(group: &mut Group<'_>, call_id: CallId, end: &TransferEnd) -> Result<Usdc> {
+fn transferred_after_all(group: &mut Group<'_>, call_id: CallId, end: &TransferEnd) -> Result<Purchase> {
     let is_unpaid = |purchase: &StoredPurchase| {
         purchase.is_by_transfer() && matches!(purchase.end, StoredEnd::Released { .. })
     };
@@ -70,5 +73,5 @@ fn transferred_after_all(group: &mut Group<'_>, call_id: CallId, end: &TransferE
     (purchase.end, purchase.closed_secs) = (StoredEnd::transferred(price, end), end.time_secs);
     figures::count(group, &EndedCall::bought(&purchase))?;
     group.purchases()?.insert(call_id.as_bytes(), tables::encode(&purchase).as_slice())?;
-    Ok(price)
+    Ok(purchase.into_purchase(call_id))
 }

@@ -82,11 +82,12 @@ async fn a_call_that_ended_as_not_charged_is_charged_once_if_its_transfer_was_ta
     ledger.release(call_id(1), "not taken in its time", NOW_SECS).await.unwrap();
     let day = day_of(NOW_SECS);
     assert!(ledger.day_totals(day).unwrap().is_empty());
-    assert_eq!(ledger.transferred_after_all(call_id(1), end(0)).await.unwrap(), PRICE);
+    let charged = ledger.transferred_after_all(call_id(1), end(0)).await.unwrap();
     let again = ledger.transferred_after_all(call_id(1), end(0)).await;
     assert!(matches!(again, Err(LedgerError::NotPromised(_))), "once: {again:?}");
-    let purchase = ledger.purchase(call_id(1)).unwrap().unwrap();
-    assert!(matches!(purchase.end, PurchaseEnd::Transferred { is_seen: true, .. }), "{purchase:?}");
+    assert_eq!(ledger.purchase(call_id(1)).unwrap(), Some(charged.clone()), "it is returned as it is stored");
+    assert!(matches!(charged.end, PurchaseEnd::Transferred { is_seen: true, .. }), "{charged:?}");
+    assert_eq!(charged.charged, PRICE);
     assert_eq!(ledger.day_totals(day).unwrap(), [("laptop".to_owned(), PRICE)]);
     assert_eq!(ledger.audit(None).unwrap().violations, []);
     ledger.promise(promise(1, 2, PRICE)).await.unwrap().await.unwrap();

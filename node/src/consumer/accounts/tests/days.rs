@@ -99,3 +99,17 @@ async fn a_day_begins_with_what_the_ledger_holds_of_it_and_is_not_begun_twice() 
     assert_eq!(total(10), usdc(CHARGED + OPEN), "the clock goes back");
     assert_eq!(total(11), usdc(2 * (CHARGED + OPEN) + 1), "and forth");
 }
+
+#[tokio::test]
+async fn what_is_stored_after_a_day_has_begun_is_counted_apart() {
+    let books = Books::new().await;
+    let accounts = Accounts::new(books.ledger.clone(), Arc::default(), (WALLET, books.domain));
+    accounts.begin_day(10).unwrap();
+    books.ledger.promise(promise(1, 10, OPEN, books.owner.address())).await.unwrap().await.unwrap();
+    accounts.begin_day(10).unwrap();
+    assert_eq!(
+        accounts.spending_of(10).unwrap().total_of(10, SECRET),
+        Usdc::ZERO,
+        "it was reserved in memory"
+    );
+}
