@@ -14,6 +14,7 @@ mod offers;
 mod pledges;
 mod sales;
 mod settle;
+mod taken_back;
 mod trouble;
 
 use std::{collections::BTreeMap, sync::Arc};
