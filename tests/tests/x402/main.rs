@@ -2,6 +2,7 @@
 //! copies, dies, empties its wallet and sends what is no payment. And a node that buys: from that one, and from a server that
 //! the test plays, which lies, asks again, loses answers and takes nothing.
 
+mod agents;
 mod buyer;
 mod buying;
 mod deaths;
