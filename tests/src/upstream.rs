@@ -147,7 +147,7 @@ pub struct Gate {
 impl Gate {
     pub async fn start() -> Result<Self> {
         let ((asking, asked), (is_open, opened)) = (watch::channel(0), watch::channel(false));
-        let router = Router::new().route("/held", get(held)).with_state((asking, opened));
+        let router = Router::new().route("/held", get(held).delete(held)).with_state((asking, opened));
         let url = serve(router).await?;
         Ok(Self { url, asked, is_open })
     }

@@ -14,6 +14,7 @@ mod offers;
 mod pledges;
 mod sales;
 mod settle;
+mod taken_back;
 mod trouble;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -185,7 +186,10 @@ impl Owner {
                 self.sell_anew(call, payment, (key, call_id)).await
             }
             SaleState::Running => {
-                let detail = "the owner's node was interrupted while this call ran, and the call is not paid";
+                // Also by this node, before it was restored from a backup.
+                self.check_unspent(&payment.transfer.authorization).await?;
+                let detail = "the owner's node was interrupted, or restored from a backup, after this call had begun; the \
+                              call may have had its effect, and is not paid. A new payment makes the call again";
                 Err(Refusal::new(RefusalCode::MayHaveRun, detail))
             }
         }
@@ -217,6 +221,7 @@ impl Owner {
             Err(invalid) => {
                 // The chain was asked for nothing.
                 self.0.load.count_end(payer, Some((call.service, plan.operation.as_str())), false);
+                self.check_unspent(&payment.transfer.authorization).await?;
                 return Ok(DoorAnswer::Due { terms, invalid: Some(invalid) });
             }
         };
@@ -350,6 +355,13 @@ impl Owner {
         Ok(refusal.map_or(Ok(pledge), |reason| Err(InvalidPayment::WouldFail(reason))))
     }
 
+    /// Checks that the token has not taken a payment whose answer this node does not have. Terms would have its payer pay again
+    /// unawares.
+    async fn check_unspent(&self, payment: &TransferAuthorization) -> Result<(), Refusal> {
+        let _check = self.0.door.checks.acquire().await.map_err(|_| failed())?;
+        if self.0.chain.is_used(payment).await.map_err(|error| away(&error))? { Err(spent()) } else { Ok(()) }
+    }
+
     /// Waits for a place to work in.
     async fn enter(
         &self,
@@ -414,7 +426,14 @@ fn failed() -> Refusal {
 }
 
 fn no_longer_kept() -> Refusal {
-    let detail = "this payment was used for an earlier call, whose answer is no longer kept";
+    let detail = "this payment was used for an earlier call, whose answer is no longer kept. A new payment makes a new call";
+    Refusal::new(RefusalCode::CallIdConflict, detail)
+}
+
+fn spent() -> Refusal {
+    let detail = "this payment was taken or cancelled before, and this node has no answer for it: a node that was \
+                  restored from a backup lacks later calls. Nothing more is taken. A new payment makes a new call, \
+                  and costs its price again";
     Refusal::new(RefusalCode::CallIdConflict, detail)
 }
 

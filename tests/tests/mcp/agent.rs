@@ -46,6 +46,19 @@ impl Client {
     }
 }
 
+/// The folder of the tools, if this part of it is installed. `None`, and a loud word, where it is not.
+pub fn tools_with(part: &str) -> Result<Option<PathBuf>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools");
+    let part = folder.join(part);
+    if part.exists() {
+        return Ok(Some(folder));
+    }
+    let missing = format!("{} is missing: run `make tools-deps`", part.display());
+    ensure!(env::var_os("CI").is_none(), "{missing}");
+    tell(&format!("\n  SKIPPED: a test with an agent, because {missing}\n"));
+    Ok(None)
+}
+
 /// An installed client.
 #[derive(Debug)]
 pub struct Agent {
@@ -91,15 +104,7 @@ impl Agent {
 
     /// The same with another client.
     pub fn with(client: Client) -> Result<Option<Self>> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools");
-        let part = folder.join(client.part());
-        if part.exists() {
-            return Ok(Some(Self { folder, client }));
-        }
-        let missing = format!("{} is missing: run `make tools-deps`", part.display());
-        ensure!(env::var_os("CI").is_none(), "{missing}");
-        tell(&format!("\n  SKIPPED: a test with an agent, because {missing}\n"));
-        Ok(None)
+        Ok(tools_with(client.part())?.map(|folder| Self { folder, client }))
     }
 
     fn command(&self) -> Command {

@@ -3,6 +3,7 @@
 
 mod agent;
 mod confirmed;
+mod conformance;
 mod official;
 mod pinned;
 

@@ -230,6 +230,20 @@ async fn an_answer_that_is_lost_is_charged_once_and_can_be_asked_for_again() -> 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn fifty_copies_of_a_call_at_once_are_one_payment() -> Result<()> {
+    let (shop, server, buyer) = market().await?;
+    let copies = (0..50).map(|_| buyer.call("/v1/data", "one", Some(ENOUGH)));
+    for answer in futures::future::try_join_all(copies).await? {
+        ensure!(
+            answer.status == StatusCode::OK && answer.header("x-farthing-charged") == "0.002",
+            "{answer:?}"
+        );
+    }
+    assert_eq!((server.payments().len(), server.earned(&shop).await?), (1, PRICE));
+    buyer.check(&shop, PRICE).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_payment_that_nobody_takes_is_counted_until_its_time_is_over_and_its_call_id_signs_no_other()
 -> Result<()> {
     let (shop, server, buyer) = market().await?;

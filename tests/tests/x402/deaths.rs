@@ -6,7 +6,7 @@ use farthing_tests::{upstream::Gate, wait::eventually};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
-use crate::shop::{FUNDS, Shop};
+use crate::shop::{FUNDS, Shop, written};
 
 /// Place, method of the call, status of the copy's answer, and how often the service was asked in all.
 type Case = (&'static str, Method, StatusCode, u64);
@@ -88,6 +88,7 @@ async fn an_owner_that_is_made_again_from_a_backup_is_paid_for_no_answer_that_th
     worked?;
     assert_eq!(answer?.status, StatusCode::PAYMENT_REQUIRED);
 
+    shop.back_up().await?;
     shop.restore().await?;
     let answer = shop.pay(Method::GET, "/ok", &paid).await?;
     ensure!(answer.status == StatusCode::CONFLICT, "an empty answer is none: {answer:?}");
@@ -96,4 +97,48 @@ async fn an_owner_that_is_made_again_from_a_backup_is_paid_for_no_answer_that_th
     ensure!(answer.status == StatusCode::OK && !answer.body.is_empty(), "{answer:?}");
     assert_eq!((shop.upstream.hits(), gate.count()), (1, 2), "the service is asked for what is not paid yet");
     shop.check(2).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_owner_that_is_made_again_from_a_backup_asks_nobody_to_pay_twice_for_a_call_that_it_lacks()
+-> Result<()> {
+    let (mut gate, mut shop) = (Gate::start().await?, Shop::open().await?);
+    let held = shop.publish(&gate.url(), "/held").await?;
+    let payment = written(&shop.payment(3));
+    let url = |shop: &Shop| shop.address().map(|address| format!("{address}/{}/held", held.id));
+    // The backup has the beginning of this call, and nothing of the other two.
+    let backing_up = async {
+        gate.asked().await?;
+        shop.back_up().await?;
+        gate.open();
+        anyhow::Ok(())
+    };
+    let (at, header) = (url(&shop)?, [("payment-signature", payment)]);
+    let (answer, worked) = tokio::join!(shop.ask_at(Method::DELETE, &at, &header), backing_up);
+    worked?;
+    assert_eq!(answer?.status, StatusCode::OK);
+    let sold = [(1, Method::GET), (2, Method::POST)];
+    for (number, method) in &sold {
+        let answer = shop.pay(method.clone(), "/ok", &shop.payment(*number)).await?;
+        ensure!(answer.status == StatusCode::OK, "{answer:?}");
+    }
+
+    shop.restore().await?;
+    for has_money in [true, false] {
+        if !has_money {
+            shop.empty_the_payer().await?;
+        }
+        let mut answers = vec![shop.ask_at(Method::DELETE, &url(&shop)?, &header).await?];
+        for (number, method) in &sold {
+            answers.push(shop.pay(method.clone(), "/ok", &shop.payment(*number)).await?);
+        }
+        for answer in answers {
+            ensure!(answer.status == StatusCode::CONFLICT, "{has_money}: {answer:?}");
+            assert_eq!(answer.header("payment-required"), "", "no terms to pay anew");
+            let detail = answer.json()["detail"].to_string();
+            ensure!(detail.contains("taken or cancelled") && detail.contains("backup"), "{detail}");
+        }
+    }
+    assert_eq!((shop.upstream.hits(), gate.count(), shop.transactions().await?), (2, 1, 3));
+    shop.check(3).await
 }

@@ -2,6 +2,7 @@
 //! copies, dies, empties its wallet and sends what is no payment. And a node that buys: from that one, and from a server that
 //! the test plays, which lies, asks again, loses answers and takes nothing.
 
+mod agents;
 mod buyer;
 mod buying;
 mod deaths;
@@ -255,4 +256,30 @@ async fn a_payment_whose_block_the_chain_takes_back_is_brought_again_and_charged
     let charged = counts.get("farthing_calls_total{side=\"owner\",outcome=\"charged\"}");
     assert_eq!(charged.copied(), Some(1));
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_that_was_taken_back_and_refused_is_brought_again_once_its_payer_has_the_money()
+-> Result<()> {
+    let shop = Shop::open().await?;
+    let url = shop.anvil.url();
+    let before = rpc::call(&url, "evm_snapshot", json!([])).await?;
+    let answer = shop.pay(Method::GET, "/ok", &shop.payment(1)).await?;
+    ensure!(answer.status == StatusCode::OK, "{answer:?}");
+    rpc::call(&url, "evm_revert", json!([before])).await?;
+    // Before the chain is as long again as the node has seen it.
+    shop.empty_the_payer().await?;
+    rpc::call(&url, "anvil_mine", json!(["0x8"])).await?;
+    eventually("the payment is refused", async || {
+        Ok(shop.owner.log().contains("has taken back a payment and refuses it now"))
+    })
+    .await?;
+    assert_eq!(shop.earned().await?, Usdc::ZERO);
+    // No block is taken back from here on: the node tries by itself.
+    shop.deployer.mint(shop.token, shop.payer.address(), FUNDS).await?;
+    eventually("the payment is brought again", async || Ok(shop.earned().await? == PRICE)).await?;
+    let again = shop.pay(Method::GET, "/ok", &shop.payment(1)).await?;
+    ensure!(again.status == StatusCode::OK && again.body == answer.body, "{again:?}");
+    assert_eq!(shop.upstream.hits(), 1);
+    shop.check(1).await
 }

@@ -138,7 +138,13 @@ async fn the_official_rust_client_buys_with_its_default_settings() -> Result<()>
         return Ok(());
     }
     let shop = Shop::open().await?;
-    buy_both(&shop, || Command::new(&client), "eip155:84532").await
+    let of = |version: &str| {
+        let mut command = Command::new(&client);
+        command.arg(version);
+        command
+    };
+    buy_both(&shop, || of("2"), "eip155:84532").await?;
+    buy_both(&shop, || of("1"), "base-sepolia").await
 }
 
 /// Starts an official server that sells for [`PRICE`]; returns it and its address. It ends when it is dropped.

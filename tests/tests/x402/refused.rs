@@ -8,7 +8,10 @@ use farthing_values::{Address, SecretKey, TransferAuthorization, Usdc};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
-use crate::shop::{Shop, told};
+use crate::{
+    server::{PAYEE, take},
+    shop::{FUNDS, Shop, told, written},
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payment_that_does_not_pay_is_told_why_and_reaches_no_service() -> Result<()> {
@@ -169,4 +172,38 @@ async fn a_payer_without_money_has_the_chain_asked_no_more_often_than_uncharged_
     .await?;
     assert_eq!((shop.upstream.hits(), shop.transactions().await?), (0, 0));
     shop.check(0).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_answer_to_a_payment_that_fails_in_its_block_is_withheld_until_it_is_paid() -> Result<()> {
+    let shop = Shop::open().await?;
+    let (url, payment) = (shop.anvil.url(), shop.payment(1));
+    // It leaves nothing, and comes first in the block.
+    let all = TransferAuthorization { to: PAYEE, value: FUNDS, ..shop.authorization(2) };
+    let all = written(&all.sign(&shop.domain(), &shop.payer));
+    rpc::call(&url, "evm_setAutomine", json!([false])).await?;
+    let emptying = async {
+        eventually("the transaction is sent", async || {
+            Ok(rpc::call(&url, "txpool_status", json!([])).await?["pending"] == "0x1")
+        })
+        .await?;
+        take(&url, &all).await?;
+        rpc::call(&url, "evm_mine", json!([])).await?;
+        rpc::call(&url, "evm_setAutomine", json!([true])).await?;
+        anyhow::Ok(())
+    };
+    let (answer, emptied) = tokio::join!(shop.pay(Method::GET, "/ok", &payment), emptying);
+    emptied?;
+    let answer = answer?;
+    ensure!(answer.status == StatusCode::PAYMENT_REQUIRED, "{answer:?}");
+    assert_eq!(told(&answer, "payment-response")["success"], false, "{answer:?}");
+    assert_eq!(answer.header("payment-required"), "", "no terms to pay anew");
+    ensure!(answer.json()["n"].is_null(), "the answer leaked: {answer:?}");
+    assert_eq!((shop.transactions().await?, shop.earned().await?), (1, Usdc::ZERO), "it was in the block");
+
+    shop.deployer.mint(shop.token, shop.payer.address(), FUNDS).await?;
+    let answer = shop.pay(Method::GET, "/ok", &payment).await?;
+    ensure!(answer.status == StatusCode::OK, "{answer:?}");
+    assert_eq!((shop.upstream.hits(), shop.transactions().await?), (1, 2));
+    shop.check(1).await
 }

@@ -210,8 +210,9 @@ fn packed(mut answer: Response, coding: &'static str, bytes: &'static [u8]) -> R
     answer
 }
 
-/// Brings a payment to the token, by an account of the chain that is nobody's; returns the transaction.
-async fn take(chain: &str, payment: &str) -> Result<String> {
+/// Brings a payment to the token, by an account of the chain that is nobody's and before all others of its block; returns the
+/// transaction.
+pub async fn take(chain: &str, payment: &str) -> Result<String> {
     let json: Value = serde_json::from_slice(&encoded::from_text(payment).context("no base64")?)?;
     let (payload, token) = (&json["payload"], &json["accepted"]["asset"]);
     let own = &payload["authorization"];
@@ -233,7 +234,7 @@ async fn take(chain: &str, payment: &str) -> Result<String> {
     let accounts = rpc::call(chain, "eth_accounts", json!([])).await?;
     // Version 1 names no token.
     let token = token.as_str().unwrap_or(crate::shop::USDC);
-    let transaction = json!({ "from": accounts[5], "to": token, "data": data, "gas": "0x30d40" });
+    let transaction = json!({ "from": accounts[5], "to": token, "data": data, "gas": "0x30d40", "gasPrice": "0x174876e800" });
     let hash = rpc::call(chain, "eth_sendTransaction", json!([transaction])).await?;
     Ok(hash.as_str().context("no hash")?.to_owned())
 }

@@ -16,7 +16,9 @@ use farthing_tests::{
     wait::eventually,
     world::{Answer, PRICE, service_file},
 };
-use farthing_values::{Address, SecretKey, SignedTransfer, TokenDomain, TransferAuthorization, Usdc};
+use farthing_values::{
+    Address, Method as CallMethod, SecretKey, SignedTransfer, TokenDomain, TransferAuthorization, Usdc,
+};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -89,21 +91,27 @@ impl Shop {
         self.until_open().await
     }
 
-    /// Has the owner lost, and made again from a backup.
+    /// Makes the backup that [`Self::restore`] takes.
+    pub async fn back_up(&self) -> Result<()> {
+        back_up(&self.owner, self.folder.path()).await
+    }
+
+    /// Has the owner lost, and made again from the backup.
     pub async fn restore(&mut self) -> Result<()> {
-        back_up(&self.owner, self.folder.path()).await?;
         self.owner.kill().await?;
         self.owner = start(&self.anvil, restore(self.folder.path()).await?.into()).await?;
         self.owner.wait_until_ready().await?;
         self.until_open().await
     }
 
-    /// Publishes a further service, of one path.
+    /// Publishes a further service, of one path, at which a DELETE has an effect.
     pub async fn publish(&self, upstream: &str, path: &str) -> Result<Api> {
         let file = ServiceFile {
             name: "Another service".to_owned(),
             upstream: upstream.to_owned(),
-            operations: vec![OperationFile::named(farthing_values::Method::Get, path.to_owned())],
+            operations: [CallMethod::Get, CallMethod::Delete]
+                .map(|method| OperationFile::named(method, path.to_owned()))
+                .into(),
             ..ServiceFile::priced(PRICE)
         };
         Ok(self.owner.control().tell(endpoint::AddApi, &file).await?)

@@ -80,6 +80,16 @@ impl ChainHandle {
         }
     }
 
+    /// Asks the chain whether the token has taken or cancelled a payment.
+    ///
+    /// # Errors
+    /// See [`ChainError`].
+    pub async fn is_used(&self, payment: &TransferAuthorization) -> Result<bool, ChainError> {
+        let (payer, nonce) = (payment.from, B256::from(payment.nonce));
+        let used = self.0.reader.is_authorization_used(payer, nonce, At::Latest).await;
+        used.map_err(|error| self.unread(error))
+    }
+
     /// Takes a payment to this wallet, at this wallet's cost. Asking again takes nothing twice. No block before `since_block`
     /// has the payment.
     ///

@@ -139,6 +139,12 @@ impl Sale {
         self.chain_id == chain_id && self.token.is_none_or(|of| of == token)
     }
 
+    /// The second from which its payment is not brought any more.
+    pub(super) fn lapses_secs(&self) -> u64 {
+        let waited = self.time_secs.saturating_add(OPEN_SECS_MAX);
+        self.payment.authorization.valid_before_secs.min(waited)
+    }
+
     /// The second until which it is kept, as of `now_secs`.
     fn until_secs(&self, now_secs: u64) -> u64 {
         let expired = self.payment.authorization.valid_before_secs.saturating_add(AFTER_EXPIRY_SECS);
@@ -167,6 +173,8 @@ struct KeptSale {
     is_open: bool,
     /// The second since which its payment is not tried: the chain refused it, or the call is free. Its payer may come back.
     idle_secs: Option<u64>,
+    /// The reorganisations before the last look at the chain for its payment; `None` before the first one since the start.
+    looked_at: Option<u64>,
 }
 
 impl KeptSale {
@@ -174,7 +182,8 @@ impl KeptSale {
         let (until_secs, bytes) = (sale.until_secs(now_secs), sale.bytes());
         let is_open = matches!(sale.state, SaleState::Running | SaleState::Answered);
         let idle_secs = (sale.state == SaleState::Free).then_some(now_secs);
-        Self { until_secs, bytes, is_paid: sale.state == SaleState::Settled, is_open, idle_secs }
+        let is_paid = sale.state == SaleState::Settled;
+        Self { until_secs, bytes, is_paid, is_open, idle_secs, looked_at: None }
     }
 }
 
@@ -222,7 +231,10 @@ impl Sales {
         let record = document(Namespace::Sales, wire::encode(sale).into());
         let body = body.map(|body| document(Namespace::SaleBodies, body));
         self.ledger.put_many([record].into_iter().chain(body).collect()).await?;
-        self.kept.lock().insert(key, KeptSale::of(sale, clock::now_secs()));
+        let mut kept = self.kept.lock();
+        let looked_at = kept.get(&key).and_then(|before| before.looked_at);
+        kept.insert(key, KeptSale { looked_at, ..KeptSale::of(sale, clock::now_secs()) });
+        drop(kept);
         Ok(())
     }
 
@@ -269,7 +281,24 @@ impl Sales {
 
     /// Returns whether nothing becomes of a sale until its payer comes back.
     pub(super) fn is_idle(&self, key: &SaleKey) -> bool {
-        self.kept.lock().get(key).is_some_and(|sale| sale.idle_secs.is_some())
+        self.idle_secs(key).is_some()
+    }
+
+    /// The second since which the payment of a sale is not tried.
+    pub(super) fn idle_secs(&self, key: &SaleKey) -> Option<u64> {
+        self.kept.lock().get(key)?.idle_secs
+    }
+
+    /// Notes that no reorganisation before this one can have taken back the payment of a sale.
+    pub(super) fn note_look(&self, key: &SaleKey, reorganisations: Option<u64>) {
+        if let Some(sale) = self.kept.lock().get_mut(key) {
+            sale.looked_at = reorganisations;
+        }
+    }
+
+    /// Returns whether the chain was asked for the payment of a sale after as many reorganisations.
+    pub(super) fn is_looked_at(&self, key: &SaleKey, reorganisations: Option<u64>) -> bool {
+        self.kept.lock().get(key).is_none_or(|sale| sale.looked_at == reorganisations)
     }
 
     /// Counts the sales whose payments may be taken yet, without those that the chain has refused.
@@ -378,9 +407,12 @@ mod tests {
             (Some(sold.clone()), Some(body.clone()))
         );
         assert_eq!(sales.keys(), [key]);
+        assert!(!sales.is_looked_at(&key, Some(0)), "blocks are also taken back while the node is down");
+        sales.note_look(&key, Some(0));
         let settled = Sale { state: SaleState::Settled, paid_by: Some([8; 32].into()), ..sold };
         sales.put(key, &settled, None).await.unwrap();
         assert_eq!((sales.find(&key).unwrap(), sales.body(&key).unwrap()), (Some(settled), Some(body)));
+        assert!(sales.is_looked_at(&key, Some(0)) && !sales.is_looked_at(&key, Some(1)));
         sales.forget(key).await.unwrap();
         assert_eq!((sales.find(&key).unwrap(), sales.body(&key).unwrap()), (None, None));
         assert!(sales.keys().is_empty());

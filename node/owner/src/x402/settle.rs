@@ -10,7 +10,7 @@ use farthing_protocol::{Hash, Refusal};
 use tokio::time::Instant;
 
 use super::{
-    DoorAnswer, away, failed,
+    DoorAnswer, failed,
     noted::admit_line,
     sales::{Sale, SaleKey, SaleState},
     unstored,
@@ -18,10 +18,10 @@ use super::{
 use crate::Owner;
 
 /// A client waits no longer for a block. The payment goes on, and a copy of the request finds its end.
-const SETTLED_WITHIN: Duration = Duration::from_secs(60);
+pub(super) const SETTLED_WITHIN: Duration = Duration::from_secs(60);
 /// A payment for a served call is taken as long as it pays its gas.
-const GAS_FACTOR_LEFT: u64 = 1;
-const TENDED_EVERY: Duration = Duration::from_secs(60);
+pub(super) const GAS_FACTOR_LEFT: u64 = 1;
+const TENDED_EVERY: Duration = Duration::from_secs(30);
 
 impl Owner {
     /// Takes the payment of a stored answer, and gives the answer once it is paid.
@@ -33,6 +33,8 @@ impl Owner {
     ) -> Result<DoorAnswer, Refusal> {
         let payer = sale.payment.authorization.from;
         self.0.door.sales.note_refusal(&key, None);
+        // What the chain took back before now cannot be the block that takes it.
+        self.0.door.sales.note_look(&key, reorganisations(*self.0.chain.head().borrow()));
         let taking = async {
             let (chain, payment) = (&self.0.chain, sale.payment);
             if self.check_worth(sale.price, GAS_FACTOR_LEFT).is_ok() {
@@ -139,40 +141,38 @@ impl Owner {
     }
 
     /// Ends now and then what no client comes back for: a payment that was taken after its client left is recorded, and what
-    /// is over is forgotten. After a start and when the chain has taken back blocks, payments that were taken are looked for again.
-    /// Runs until the node stops.
+    /// is over is forgotten. After a start and when the chain has taken back blocks, payments that were taken are looked for again
+    /// (`taken_back`). Runs until the node stops.
     pub async fn tend_sales(&self) {
         let mut heads = self.0.chain.head();
-        let (mut seen, mut is_moved) = (None, false);
         loop {
-            let now = reorganisations(*heads.borrow_and_update());
-            is_moved |= now != seen;
-            seen = now;
-            let mut is_done = true;
+            let seen = reorganisations(*heads.borrow_and_update());
             for key in self.0.door.sales.keys() {
-                if let Err(refusal) = self.tend(key, is_moved).await {
-                    tracing::warn!(reason = refusal.detail, "a sale is looked at again later");
-                    is_done = false;
+                if let Err(refusal) = self.tend(key, seen).await
+                    && let Some(left_out) = admit_line()
+                {
+                    tracing::warn!(reason = refusal.detail, left_out, "a sale is looked at again later");
                 }
             }
-            is_moved &= !is_done;
             let moved = async { heads.wait_for(|head| reorganisations(*head) != seen).await.map(drop) };
             let _ = tokio::time::timeout(TENDED_EVERY, moved).await;
         }
     }
 
-    async fn tend(&self, key: SaleKey, is_moved: bool) -> Result<(), Refusal> {
+    async fn tend(&self, key: SaleKey, seen: Option<u64>) -> Result<(), Refusal> {
         // Who works on it does all of this.
         let Some(_turn) = self.0.door.turns.try_take(key) else { return Ok(()) };
         let sales = &self.0.door.sales;
         let Some(sale) = sales.find(&key).map_err(|error| unstored(&error))? else { return Ok(()) };
-        let is_over = sales.is_over(&key, clock::now_secs());
-        if sale.state == SaleState::Settled && is_moved && !is_over && sale.is_in(self.token_of_now()) {
-            return self.bring_again(key, sale).await;
+        let is_here = sale.is_in(self.token_of_now());
+        if is_here && self.may_be_taken_back(&key, &sale, seen) {
+            // It is not forgotten before.
+            return self.look_again(key, sale, seen).await;
         }
+        let is_over = sales.is_over(&key, clock::now_secs());
         // Strangers can leave any number of refused ones: the chain is asked about these once more, at their end.
         let is_asked_about = sale.state == SaleState::Answered && (is_over || !sales.is_idle(&key));
-        if is_asked_about && sale.is_in(self.token_of_now()) {
+        if is_asked_about && is_here {
             let state = self.0.chain.payment_state(&sale.payment.authorization, sale.since_block).await;
             match state {
                 Ok(PaymentState::Paid(transaction)) => {
@@ -187,31 +187,6 @@ impl Owner {
             sales.forget(key).await.map_err(|error| unstored(&error))?;
         }
         Ok(())
-    }
-
-    /// Brings a payment again if the chain has taken back its block, and the token still takes it. The sale has its answer, and stays
-    /// charged once.
-    async fn bring_again(&self, key: SaleKey, sale: Sale) -> Result<(), Refusal> {
-        let (chain, payment, payer) = (&self.0.chain, sale.payment, sale.payment.authorization.from);
-        let state = chain.payment_state(&payment.authorization, sale.since_block).await;
-        if state.map_err(|error| away(&error))? != PaymentState::Open {
-            return Ok(());
-        }
-        self.check_worth(sale.price, GAS_FACTOR_LEFT)?;
-        tracing::warn!(%payer, "the chain has taken back a payment; it is brought again");
-        let taking = chain.take_payment(payment, sale.since_block);
-        match tokio::time::timeout(SETTLED_WITHIN, taking).await {
-            Ok(Ok(PaymentState::Paid(transaction))) => {
-                let sale = Sale { paid_by: Some(transaction.0.into()), ..sale };
-                self.0.door.sales.put(key, &sale, None).await.map_err(|error| unstored(&error))
-            }
-            Ok(Ok(PaymentState::Refused(reason))) => {
-                tracing::warn!(%payer, reason, "a payment that the chain has taken back is refused now");
-                Ok(())
-            }
-            Ok(Ok(PaymentState::Open)) | Err(_) => Err(failed()),
-            Ok(Err(error)) => Err(away(&error)),
-        }
     }
 }
 

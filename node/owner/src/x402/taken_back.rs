@@ -1,0 +1,112 @@
+//! Payments whose blocks the chain takes back after their answers have left.
+//!
+//! In order: after a start, and after each reorganisation, the chain is asked for the payment of each settled sale. If it has it no
+//! more, the payment is brought again. If the token refuses it at that moment, it is tried again later, until it lapses: its payer may
+//! have been without money for a while only.
+//!
+//! Invariant: the sale has its answer and stays charged once, and is not forgotten while its payment may be missing.
+
+use farthing_chain::PaymentState;
+use farthing_os::clock;
+use farthing_protocol::Refusal;
+
+use super::{
+    away, failed,
+    noted::admit_line,
+    sales::{Sale, SaleKey, SaleState},
+    settle::{GAS_FACTOR_LEFT, SETTLED_WITHIN},
+    unstored,
+};
+use crate::Owner;
+
+/// The shortest time between two tries of one payment.
+const PAUSE_SECS_MIN: u64 = 30;
+/// The pause before the next try is this part of the sale's age, so that a payment is tried some sixty times in a day.
+const PAUSE_PART: u64 = 8;
+
+impl Owner {
+    /// Returns whether the chain may have taken back the payment of a sale since the last look, and another block can have it yet.
+    pub(super) fn may_be_taken_back(&self, key: &SaleKey, sale: &Sale, seen: Option<u64>) -> bool {
+        sale.state == SaleState::Settled
+            && !self.0.door.sales.is_looked_at(key, seen)
+            && clock::now_secs() < sale.lapses_secs()
+    }
+
+    /// Looks for the payment of a sale on the chain, and brings it again if it is not there. `seen` are the reorganisations
+    /// before this look.
+    ///
+    /// # Errors
+    /// The reason that nothing is known of it yet.
+    pub(super) async fn look_again(
+        &self,
+        key: SaleKey,
+        sale: Sale,
+        seen: Option<u64>,
+    ) -> Result<(), Refusal> {
+        let sales = &self.0.door.sales;
+        let refused = sales.idle_secs(&key);
+        if refused.is_some_and(|refused| clock::now_secs() < next_try_secs(sale.time_secs, refused)) {
+            return Ok(());
+        }
+        let state = self.0.chain.payment_state(&sale.payment.authorization, sale.since_block).await;
+        let is_missing = state.map_err(|error| away(&error))? == PaymentState::Open;
+        if is_missing && !self.bring_again(key, sale).await? {
+            sales.note_refusal(&key, Some(clock::now_secs()));
+            return Ok(());
+        }
+        sales.note_refusal(&key, None);
+        sales.note_look(&key, seen);
+        Ok(())
+    }
+
+    /// Brings a payment again. Returns whether the token took it.
+    async fn bring_again(&self, key: SaleKey, sale: Sale) -> Result<bool, Refusal> {
+        let (payment, payer) = (sale.payment, sale.payment.authorization.from);
+        self.check_worth(sale.price, GAS_FACTOR_LEFT)?;
+        let taking = self.0.chain.take_payment(payment, sale.since_block);
+        match tokio::time::timeout(SETTLED_WITHIN, taking).await {
+            Ok(Ok(PaymentState::Paid(transaction))) => {
+                tracing::warn!(%payer, "the chain had taken back a payment; it was brought again");
+                let sale = Sale { paid_by: Some(transaction.0.into()), ..sale };
+                self.0.door.sales.put(key, &sale, None).await.map_err(|error| unstored(&error))?;
+                Ok(true)
+            }
+            Ok(Ok(PaymentState::Refused(reason))) => {
+                if let Some(left_out) = admit_line() {
+                    tracing::warn!(
+                        %payer,
+                        reason,
+                        left_out,
+                        "the chain has taken back a payment and refuses it now; it is tried again until it lapses"
+                    );
+                }
+                Ok(false)
+            }
+            Ok(Ok(PaymentState::Open)) | Err(_) => Err(failed()),
+            Ok(Err(error)) => Err(away(&error)),
+        }
+    }
+}
+
+/// The second of the next try of a payment that was refused at `refused_secs`.
+fn next_try_secs(sold_secs: u64, refused_secs: u64) -> u64 {
+    let age_secs = refused_secs.saturating_sub(sold_secs);
+    refused_secs.saturating_add((age_secs / PAUSE_PART).max(PAUSE_SECS_MIN))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payment_that_is_refused_is_tried_at_a_pace_that_slows_down_with_its_age() {
+        assert_eq!(next_try_secs(1_000, 1_000), 1_030);
+        assert_eq!(next_try_secs(1_000, 1_240), 1_270);
+        assert_eq!(next_try_secs(1_000, 1_248), 1_279);
+        assert_eq!(next_try_secs(1_000, 900), 930, "the clock was set back");
+        let day = 1_000 + 24 * 3_600;
+        let tries = std::iter::successors(Some(1_000), |refused| Some(next_try_secs(1_000, *refused)));
+        let tries = tries.take_while(|at| *at < day).count();
+        assert!((50..80).contains(&tries), "{tries} tries in a day");
+    }
+}
