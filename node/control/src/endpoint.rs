@@ -120,6 +120,9 @@ mod tests {
             (Method::POST, "/automatic-backups", true),
             (Method::DELETE, "/replaced-nodes/replaced-x", true),
             (Method::GET, "/chain/settings", false),
+            (Method::POST, "/x402/servers", true),
+            (Method::POST, "/x402/terms", false),
+            (Method::DELETE, "/x402/servers/0b5f2a3e", false),
             (Method::POST, "/contract", true),
             (Method::GET, "/contract/cost", false),
         ] {

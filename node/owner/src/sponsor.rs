@@ -10,7 +10,7 @@
 
 use std::{collections::HashMap, net::IpAddr, time::Duration};
 
-use farthing_bounds::wait_secs;
+use farthing_bounds::{LineLimiter, wait_secs};
 use farthing_chain::{ChainError, ChainKind, SponsorTrial, TxReport};
 use farthing_ledger::{Ledger, LedgerError, Position, Transaction, Window};
 use farthing_protocol::{
@@ -42,6 +42,9 @@ const CLAIMED_WITHIN: Duration = Duration::from_secs(10);
 const KEPT_TRANSACTIONS: u128 = 3;
 /// Transactions of the last day that are looked at for what was spent before a restart.
 const LOOKED_AT_MAX: usize = 4_096;
+
+/// Lines about refused questions, which anybody can ask for nothing.
+static REFUSED_TOLD: LineLimiter = LineLimiter::new(30);
 
 /// The limits within which this node pays gas for others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,8 +193,15 @@ impl Owner {
         range: Option<IpAddr>,
         asked: SponsorAsked,
     ) -> SponsorReply {
-        let reply = self.sponsored(payer, range, asked).await.unwrap_or_else(|refused| refused);
-        tracing::info!(%payer, ?reply, "a payer asked this node to pay its gas");
+        let sponsored = self.sponsored(payer, range, asked).await;
+        let left_out = match sponsored {
+            Ok(_) => Some(0),
+            Err(_) => REFUSED_TOLD.admits(Instant::now().into_std()),
+        };
+        let reply = sponsored.unwrap_or_else(|refused| refused);
+        if let Some(left_out) = left_out {
+            tracing::info!(%payer, ?reply, left_out, "a payer asked this node to pay its gas");
+        }
         reply
     }
 
@@ -295,11 +305,13 @@ impl Owner {
                 is_served.map_err(|refusal| other_channel(&refusal.detail)).map(|()| amount)
             }
             SponsorAsked::RequestClose(_, request, signature) => {
+                // Before the signature, which takes a while to verify: only a deposit makes a channel known.
+                let left = self.left_on(config)?;
                 let is_signed = request.verify(&chain.domain(), *signature, payer).is_ok();
                 if request.channel != id || !is_signed {
                     return Err(other_channel("you have not signed this request for this channel"));
                 }
-                self.left_on(config)
+                Ok(left)
             }
             SponsorAsked::Withdraw(_) => self.left_on(config),
         }

@@ -33,6 +33,8 @@ pub const ACCESS: &str = "access";
 
 /// Lines about calls that this node refused: wallets are free, so anybody can cause them for nothing.
 static REFUSED_TOLD: LineLimiter = LineLimiter::new(60);
+/// Lines about copies of calls that had ended before: one call can be sent again for ever, and costs nothing more.
+static AGAIN_TOLD: LineLimiter = LineLimiter::new(60);
 
 /// The half of the node that a call was for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
@@ -278,13 +280,8 @@ fn log(call: &BegunCall, ended: &EndedCall<'_>, took: Duration) {
     if call.path.is_none() {
         return;
     }
-    let left_out = match (ended.half, ended.end) {
-        (Half::Owner, End::Refused) => match REFUSED_TOLD.admits(Instant::now().into_std()) {
-            Some(left_out) => Some(left_out).filter(|left_out| *left_out > 0),
-            None => return,
-        },
-        _ => None,
-    };
+    let Some(left_out) = admit_line(ended.half, ended.end) else { return };
+    let left_out = Some(left_out).filter(|left_out| *left_out > 0);
     tracing::info!(
         target: ACCESS,
         side = %ended.half.name(),
@@ -301,6 +298,16 @@ fn log(call: &BegunCall, ended: &EndedCall<'_>, took: Duration) {
         left_out,
         "call"
     );
+}
+
+/// Admits a line about a call that ended like this. Returns how many such lines were left out since the last one.
+fn admit_line(half: Half, end: End) -> Option<u64> {
+    let lines = match (half, end) {
+        (Half::Owner, End::Refused) => &REFUSED_TOLD,
+        (Half::Owner, End::Repeated | End::Gone) => &AGAIN_TOLD,
+        _ => return Some(0),
+    };
+    lines.admits(Instant::now().into_std())
 }
 
 /// Milliseconds, to the microsecond.
@@ -358,6 +365,25 @@ mod tests {
     fn each_end_has_a_name_of_its_own() {
         let names: std::collections::BTreeSet<_> = End::ALL.iter().map(|end| end.name()).collect();
         assert_eq!(names.len(), End::ALL.len());
+    }
+
+    #[test]
+    fn lines_that_anybody_causes_for_nothing_are_written_so_often_in_a_minute_and_all_others_always() {
+        let written = |half, ends: &[End]| {
+            let ended = ends.iter().cycle().take(200);
+            ended.filter(|end| admit_line(half, **end).is_some()).count()
+        };
+        assert_eq!(written(Half::Owner, &[End::Refused]), 60);
+        assert_eq!(
+            written(Half::Owner, &[End::Repeated, End::Gone]),
+            60,
+            "both are copies of calls that had ended"
+        );
+        let for_nothing = [End::Refused, End::Repeated, End::Gone];
+        for end in End::ALL.into_iter().filter(|end| !for_nothing.contains(end)) {
+            assert_eq!(written(Half::Owner, &[end]), 200, "{end:?}");
+        }
+        assert_eq!(written(Half::Consumer, &End::ALL), 200, "this node's own programs ask");
     }
 
     #[test]

@@ -17,7 +17,6 @@ use farthing_os::{clock, killpoint};
 use farthing_protocol::{ChannelId, SignedClose, Usdc, Voucher};
 use farthing_shared::chain_view;
 use farthing_wallet::Signer;
-use futures::{StreamExt, stream};
 use parking_lot::Mutex;
 use tokio::time::timeout;
 
@@ -33,15 +32,15 @@ use crate::{
 };
 
 mod asking;
+mod at_once;
 mod closing;
 mod signed;
 mod used;
 
 use asking::CloseReply;
+use at_once::each;
 use used::keep_what_is_used;
 
-/// Owners asked at once.
-const ASKED_AT_ONCE: usize = 8;
 /// An owner that was asked to close an unused channel is asked again after that.
 const ASK_AGAIN_SECS: u64 = 3600;
 /// The longest that a close which the chain has may be on its way into the books.
@@ -112,13 +111,9 @@ impl Payer {
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             tick.tick().await;
-            let unused = stream::iter(self.unused()).map(|(channel, way)| self.get_back(channel, way));
-            unused.buffer_unordered(ASKED_AT_ONCE).collect::<()>().await;
-            let lost = stream::iter(self.funding.take_lost_answers());
-            let again = lost.map(|channel| self.get_back(channel, Way::Owner));
-            again.buffer_unordered(ASKED_AT_ONCE).collect::<()>().await;
-            let closing = stream::iter(self.closing()).map(|channel| self.show(channel));
-            closing.buffer_unordered(ASKED_AT_ONCE).collect::<()>().await;
+            each(self.unused(), |(channel, way)| self.get_back(channel, way)).await;
+            each(self.funding.take_lost_answers(), |channel| self.get_back(channel, Way::Owner)).await;
+            each(self.closing(), |channel| self.show(channel)).await;
         }
     }
 
@@ -260,33 +255,34 @@ impl Payer {
         Ok(Closed::Requested { withdrawable_secs })
     }
 
-    /// Promises that the chain shows kept, and has for a while, are forgotten; in place of broken ones the chain is asked.
     async fn enforce_promises(&self) {
-        for (id, word) in self.funding.promised().all() {
-            let Some(channel) = self.channels.get(id) else {
-                self.funding.promised().forget(id).await;
-                continue;
-            };
-            // The word is kept for when the settings lead there again.
-            if channel.is_elsewhere {
-                continue;
-            }
-            // The owner said so, and the chain as well.
-            if let Some(round) = word.round.filter(|round| self.round(id) > Some(*round)) {
-                self.funding.closed_for_us(channel.config, round).await;
-            }
-            if self.funding.promised().look(&self.chain, channel.config, channel.holds_deposit(), word).await
-            {
-                continue;
-            }
-            if close_promises::lasts(word.until_secs, clock::now_secs(), self.policy.close_promise_secs) {
-                continue;
-            }
-            let owner = channel.config.payee;
-            match self.request_close(&channel).await {
-                Ok(_) => tracing::warn!(%owner, "an owner did not close as promised; the chain was asked"),
-                Err(error) => tracing::warn!(%owner, %error, "a promised close was not requested yet"),
-            }
+        each(self.funding.promised().all(), |(id, word)| self.enforce(id, word)).await;
+    }
+
+    /// Forgets a promise that the chain shows kept, and has for a while; in place of a broken one the chain is asked.
+    async fn enforce(&self, id: ChannelId, word: CloseWord) {
+        let Some(channel) = self.channels.get(id) else {
+            return self.funding.promised().forget(id).await;
+        };
+        // The word is kept for when the settings lead there again.
+        if channel.is_elsewhere {
+            return;
+        }
+        // The owner said so, and the chain as well.
+        if let Some(round) = word.round.filter(|round| self.round(id) > Some(*round)) {
+            self.funding.closed_for_us(channel.config, round).await;
+        }
+        let is_kept =
+            self.funding.promised().look(&self.chain, channel.config, channel.holds_deposit(), word);
+        if is_kept.await
+            || close_promises::lasts(word.until_secs, clock::now_secs(), self.policy.close_promise_secs)
+        {
+            return;
+        }
+        let owner = channel.config.payee;
+        match self.request_close(&channel).await {
+            Ok(_) => tracing::warn!(%owner, "an owner did not close as promised; the chain was asked"),
+            Err(error) => tracing::warn!(%owner, %error, "a promised close was not requested yet"),
         }
     }
 
@@ -307,11 +303,14 @@ impl Payer {
 
     /// Takes deposits back whose delay is over.
     async fn withdraw_due(&self) {
-        for channel in self.channels.all() {
-            let due = channel.close_at_secs.is_some_and(|at| self.is_over(at));
-            if due && let Err(error) = self.withdraw(&channel).await {
-                tracing::warn!(owner = %channel.config.payee, %error, "a deposit was not withdrawn yet");
-            }
+        let mut due = self.channels.all();
+        due.retain(|channel| channel.close_at_secs.is_some_and(|at| self.is_over(at)));
+        each(due, |channel| self.try_to_withdraw(channel)).await;
+    }
+
+    async fn try_to_withdraw(&self, channel: PayerChannel) {
+        if let Err(error) = self.withdraw(&channel).await {
+            tracing::warn!(owner = %channel.config.payee, %error, "a deposit was not withdrawn yet");
         }
     }
 

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::{
     pages::HTML_BYTES_MAX,
-    support::{Browser, set_up},
+    support::{Browser, Node, set_up},
 };
 
 const PAGE: &str = "/panel/x402";
@@ -183,5 +183,32 @@ async fn calls_of_a_server_lead_to_its_page_until_it_is_removed() -> Result<()> 
         let page = browser.get(gone).await?;
         ensure!(page.status == 404, "{gone}: {page:?}");
     }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_is_added_and_its_highest_price_changed_only_after_the_password_was_entered_lately()
+-> Result<()> {
+    let (mut node, mut browser) = Node::opened().await?;
+    // A server that is away is added as well.
+    let fields = [("url", "http://127.0.0.1:9/"), ("max_price", "0.01")];
+    let added = browser.press(ADD, &fields).await?;
+    ensure!(added.status == 303, "the password was entered a moment ago: {added:?}");
+    let place = added.header("location").split('?').next().unwrap_or_default();
+    let price = format!("{place}/price");
+
+    node.restart(&mut browser).await?;
+    for (path, fields) in [(ADD, &fields[..]), (price.as_str(), &[("max_price", "5")][..])] {
+        let page = browser.press(path, fields).await?;
+        ensure!(page.asks_for_password(), "{path}: {page:?}");
+    }
+    let prices = async || -> Result<Vec<Option<Usdc>>> {
+        let servers = node.process.control().ask(endpoint::X402Servers).await?;
+        Ok(servers.iter().map(|server| server.max_price.map(|most| most.0)).collect())
+    };
+    ensure!(prices().await? == [Some(Usdc::from_micros(10_000))], "nothing was changed");
+    let page = browser.post(&price, &[("max_price", "5")]).await?;
+    ensure!(page.status == 303, "{page:?}");
+    ensure!(prices().await? == [Some(Usdc::from_micros(5_000_000))]);
     Ok(())
 }

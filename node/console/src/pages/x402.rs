@@ -297,8 +297,9 @@ async fn offered(node: &Local, fields: &X402Fields) -> Result<Mended<(X402Terms,
     }
 }
 
-/// Adds the server that the page before has shown.
+/// Adds the server that the page before has shown. Every secret that names no services may pay it then.
 pub(super) async fn add(form: Form<X402Fields>) -> Page {
+    let _ = form.reauthenticated()?;
     let Form { visit, fields, .. } = form;
     match tell(visit.panel.node(), &fields).await? {
         Ok(server) => Ok(Done::ServerAdded.at(&address(server.id)).into_response()),
@@ -379,8 +380,9 @@ pub(super) async fn ask(Path(id): Path<String>, form: Form<X402Fields>) -> Page 
     }
 }
 
-/// Sets the highest price of a server.
+/// Sets the highest price of a server, which is a limit of what is spent.
 pub(super) async fn set_price(Path(id): Path<String>, form: Form<X402Fields>) -> Page {
+    let _ = form.reauthenticated()?;
     let Form { visit, fields, .. } = form;
     let node = visit.panel.node();
     let server = server_of(node, &id).await?;

@@ -201,7 +201,7 @@ endpoints! {
             /// List the x402 servers that this node buys from
             x402_servers: X402Servers, GET "/x402/servers" []; () -> ([types::X402Server]), Low;
             /// Add an x402 server, whose paths can be called under the id that it gets
-            add_x402_server: AddX402Server, POST "/x402/servers" []; (types::NewX402Server) -> (types::X402Server), Low;
+            add_x402_server: AddX402Server, POST "/x402/servers" []; (types::NewX402Server) -> (types::X402Server), High;
             /// Ask an x402 server what a GET costs at an address; nothing is paid
             ask_x402_server: AskX402Server, POST "/x402/terms" []; (types::X402Question) -> (types::X402Terms), Low;
             /// Remove an x402 server; the records of its calls stay

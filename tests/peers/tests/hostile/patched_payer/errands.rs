@@ -60,6 +60,14 @@ async fn an_owner_sends_nothing_that_would_fail_or_is_of_another_channel_and_a_g
     let forged = request.sign(&payer.chain.domain(), &SecretKey::from_bytes(&[0x6b; 32])?);
     let errand = SponsorAsked::RequestClose(payer.config, request, forged);
     payer.expect_refused(errand, NotSponsored::OtherChannel).await?;
+    // Strangers name channels that nobody has opened: no signature is verified for these.
+    let unknown = ChannelConfig { salt: [0x6b; 32], ..payer.config };
+    let SponsorReply::Refused { detail, .. } =
+        payer.errand(SponsorAsked::RequestClose(unknown, request, forged)).await?
+    else {
+        bail!("it was not refused");
+    };
+    ensure!(detail.contains("does not know the channel"), "{detail}");
     assert_eq!(rpc::transactions_of(&url, world.owner_wallet).await?, sent, "nothing was sent");
 
     let errand = SponsorAsked::Deposit(payer.signed(&world, good).await?);
@@ -74,6 +82,14 @@ async fn an_owner_sends_nothing_that_would_fail_or_is_of_another_channel_and_a_g
     Ok(())
 }
 
+/// Lines about refused errands in a minute, and a few for a second minute that begins during the test.
+const REFUSED_LINES_MAX: usize = 2 * 30;
+
+/// The lines about errands in the log of a world's owner.
+fn errand_lines(world: &World) -> usize {
+    world.owner.log().matches("asked this node to pay its gas").count()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_payer_that_floods_an_owner_with_errands_is_refused_and_another_one_is_not() -> Result<()> {
     let owner_settings = setting("settlement.sponsor_per_hour", "3");
@@ -84,14 +100,17 @@ async fn a_payer_that_floods_an_owner_with_errands_is_refused_and_another_one_is
         let errand = SponsorAsked::Withdraw(flooding.config);
         flooding.expect_refused(errand, NotSponsored::WouldFail).await?;
     }
-    for _ in 0..20 {
+    for _ in 0..200 {
         let reply = flooding.errand(SponsorAsked::Withdraw(flooding.config)).await?;
         let SponsorReply::Refused { why, retry_after_secs, .. } = reply else { bail!("{reply:?}") };
         assert_eq!(why, NotSponsored::TooMany);
         ensure!(retry_after_secs.is_some_and(|secs| secs > 3_000), "{retry_after_secs:?}");
     }
+    let told = errand_lines(&world);
+    ensure!((1..=REFUSED_LINES_MAX).contains(&told), "{told} lines about 203 refused errands");
     let good = other.authorization(cost(5)).await?;
     let reply = other.errand(SponsorAsked::Deposit(other.signed(&world, good).await?)).await?;
     ensure!(matches!(reply, SponsorReply::Sent { .. }), "{reply:?}");
-    other.until_known(other.config, cost(15)).await
+    other.until_known(other.config, cost(15)).await?;
+    eventually("the one that was brought is told", async || Ok(errand_lines(&world) > told)).await
 }
