@@ -28,8 +28,7 @@ const ENDPOINTS: usize = 2;
 /// The deepest fork, so that no block that is safe is taken back.
 pub const FORK_DEPTH_MAX: usize = 3;
 /// An answer of an endpoint takes its time, so that a node can die between what it has stored and what it sends.
-const WELL: Faults =
-    Faults { late: Duration::from_millis(37), lag_blocks: 0, unanswered_broadcasts: 0, is_down: false };
+const WELL: Faults = Faults { late: Duration::from_millis(37), ..Faults::NONE };
 const SLOW_BLOCK: Duration = Duration::from_secs(60);
 
 /// A cheap handle.
