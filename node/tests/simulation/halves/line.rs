@@ -34,7 +34,7 @@ enum Fate {
 
 impl Shared {
     fn fate(&mut self) -> Fate {
-        let kind = if self.has_faults { self.random.below(100) } else { 100 };
+        let kind = if self.has_faults { self.choices.below(100) } else { 100 };
         match kind {
             0..4 => Fate::Unsent,
             4..10 => Fate::Broken { seen: self.millis(20, 500), arrives: None },

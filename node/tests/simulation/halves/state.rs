@@ -11,7 +11,7 @@ use farthing_protocol::{Address, CallId, Usdc, call::Method};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::{sync::mpsc, time::Instant};
 
-use crate::{random::Random, service::Service};
+use crate::{choices::Choices, service::Service};
 
 /// Longer than an owner takes to store an answer.
 const STORED_WITHIN: Duration = Duration::from_secs(3);
@@ -21,7 +21,7 @@ const STORED_WITHIN: Duration = Duration::from_secs(3);
 pub struct State(Arc<Mutex<Shared>>);
 
 pub struct Shared {
-    pub random: Random,
+    pub choices: Choices,
     /// Cleared when faults stop.
     pub has_faults: bool,
     pub owner: Option<OwnerThere>,
@@ -63,7 +63,7 @@ impl Connection {
 impl Shared {
     /// A time between these, in milliseconds.
     pub fn millis(&mut self, least: u64, most: u64) -> Duration {
-        Duration::from_millis(least + self.random.u64_below(most - least + 1))
+        Duration::from_millis(least + self.choices.u64_below(most - least + 1))
     }
 
     /// The time at which a message arrives that takes so long, behind those before it.
@@ -112,11 +112,11 @@ impl Shared {
 }
 
 impl State {
-    /// To be made in the runtime of its history.
-    pub fn new(seed: u64) -> Self {
+    /// To be made in the runtime of its history, of which a seed makes so many steps.
+    pub fn new(history: &[u8], seed_steps: usize) -> Self {
         let started = Instant::now();
         Self(Arc::new(Mutex::new(Shared {
-            random: Random::new(seed),
+            choices: Choices::of(history, seed_steps),
             has_faults: true,
             owner: None,
             run: 0,
@@ -136,6 +136,11 @@ impl State {
 
     pub fn tell(&self, line: impl AsRef<str>) {
         self.lock().tell(line);
+    }
+
+    /// Begins the next step; false after the last one.
+    pub fn begin_step(&self) -> bool {
+        self.lock().choices.begin_step()
     }
 
     /// Notes that a caller orders a call.
@@ -203,7 +208,7 @@ impl Shared {
         if let Err(broken) = self.service.execute(call_id, is_safe, has_ended) {
             self.broken.push(format!("call {number}: {broken}"));
         }
-        let end = match self.random.below(if self.has_faults { 100 } else { 1 }) {
+        let end = match self.choices.below(if self.has_faults { 100 } else { 1 }) {
             0..82 => self.answer_well(number, 1, 200),
             82..88 => Execution::Answer(http::StatusCode::INTERNAL_SERVER_ERROR, self.millis(1, 200)),
             88..92 => self.answer_well(number, 1_000, 6_000),

@@ -110,8 +110,8 @@ impl Blocks {
     pub fn disturb(&self) {
         let (endpoint, kind, amount) = {
             let mut shared = self.state.lock();
-            let random = &mut shared.random;
-            (random.below(2 * ENDPOINTS), random.below(5), 1 + random.u64_below(3))
+            let choices = &mut shared.choices;
+            (choices.below(2 * ENDPOINTS), choices.below(5), 1 + choices.u64_below(3))
         };
         let neighbour = endpoint ^ 1;
         self.chain.change_faults(neighbour, |faults| *faults = WELL);

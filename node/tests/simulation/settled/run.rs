@@ -66,14 +66,14 @@ impl Death {
     /// Chooses one. Once faults have stopped, no power goes any more.
     pub fn choose(state: &State) -> Self {
         let mut shared = state.lock();
-        if !shared.has_faults || shared.random.chance(60) {
+        if !shared.has_faults || shared.choices.chance(60) {
             return Self::BetweenSteps;
         }
-        let operations = shared.random.u64_below(OPERATIONS);
-        let survival = match shared.random.below(4) {
+        let operations = shared.choices.u64_below(OPERATIONS);
+        let survival = match shared.choices.below(4) {
             0 => Survival::None,
             1 => Survival::All,
-            _ => Survival::Some(shared.random.next()),
+            _ => Survival::Some(shared.choices.u64_below(65_536)),
         };
         Self::Storing { operations, survival }
     }
