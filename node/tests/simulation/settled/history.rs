@@ -54,11 +54,12 @@ impl<'g> History<'g> {
             };
             sleep(pause).await;
             match step {
-                0..48 => self.order(),
-                48..52 => self.order_several(),
-                52..59 => self = self.restart_consumer().await,
-                59..65 => self = self.restart_owner().await,
-                65..70 => self.blocks.mine(),
+                0..46 => self.order(),
+                46..51 => self.order_several(),
+                51..58 => self = self.restart_consumer().await,
+                58..64 => self = self.restart_owner().await,
+                64..68 => self.blocks.mine(),
+                68..70 => self.blocks.lose_waiting(),
                 70..76 => self.fork(),
                 76..84 => self.blocks.disturb(),
                 84..88 => self.owner.node.claim(&self.state),
@@ -68,6 +69,7 @@ impl<'g> History<'g> {
                 _ => {}
             }
             self.blocks.check_money();
+            self.check_claims();
         }
         self = self.come_to_rest().await;
         self.leave().await;
