@@ -199,6 +199,13 @@ simulate: anvil ## Simulate the directory of 10,000 nodes in virtual time, a net
 	"$(programs)/farthing-simulate" news
 	"$(programs)/farthing-simulate" network
 
+# HISTORIES of each simulation, from SEED on: the next part begins where the last one ended. WORLDS chooses simulations by their names.
+.PHONY: world
+world: anvil ## Play 10,000 histories of both nodes in each simulated world, and print which; HISTORIES=, SEED= and WORLDS= choose others
+	FARTHING_SEEDS="$(or $(HISTORIES),10000)" FARTHING_FIRST_SEED="$(or $(SEED),0)" \
+		cargo test --workspace --test simulation --locked -- --nocapture \
+		$(or $(WORLDS),honest_nodes_agree halves::real_halves_agree settled::both_nodes_leave)
+
 # N inputs for each of TARGETS, or for all targets, from number SEED on, for SECONDS each at most.
 .PHONY: fuzz
 fuzz: build ## Give everything that reads strangers' bytes N broken inputs, a million unless said; SEED=, SECONDS= and TARGETS= choose others

@@ -5,78 +5,81 @@
 //! between two steps of its tasks, with what its disk has by then. A commit is over at once; commits that a death leaves in part
 //! are played beside this (`world.rs`). The chain is a real one that nothing happens on: each side's ledger has the channel.
 //!
-//! `FARTHING_SEED=17 cargo test -p farthing-node --test simulation halves::` plays one history and tells its steps.
+//! A history is a string of bytes, as in all simulations of this program (`choices.rs`).
+//! `FARTHING_SEED=17 cargo test -p farthing-node --test simulation halves::real` plays one and tells its steps.
 
 pub mod ground;
 mod history;
 pub mod line;
-mod parties;
+pub mod parties;
 pub mod state;
 
-use std::{
-    env,
-    panic::{AssertUnwindSafe, resume_unwind},
-    sync::atomic::{AtomicU64, Ordering},
-};
+use std::{panic::AssertUnwindSafe, thread};
 
-use farthing_protocol::Usdc;
 use farthing_shared::blocking::play_on_this_thread;
 use futures::FutureExt;
 use tokio::runtime::Builder;
 
-use self::{ground::Ground, history::History, state::State};
-use crate::random::seeds;
+use self::{
+    ground::Ground,
+    history::{History, STEPS},
+    state::State,
+};
+use crate::play::{Attempted, Failed, Played, Simulation, history_of};
 
 /// Histories of each run.
 const HISTORIES: u64 = 200;
+/// To shorten one that fails; each takes some hundredths of a second.
+const TRIES: usize = 200;
 
-/// Plays one history. What was charged, and its steps.
-fn play(ground: &Ground, seed: u64) -> (Usdc, String) {
+/// Plays one history to its rest.
+fn attempt(ground: &Ground, history: &[u8]) -> Attempted {
     play_on_this_thread();
     let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
-        let state = State::new(seed);
+        let state = State::new(history, STEPS);
         let played = async { History::begin(ground, &state).await.play().await };
-        let charged = AssertUnwindSafe(played).catch_unwind().await.unwrap_or_else(|panic| {
-            eprintln!("FARTHING_SEED={seed} fails:\n{}", state.log());
-            resume_unwind(panic)
-        });
-        (charged, state.log())
+        let charged = AssertUnwindSafe(played).catch_unwind().await;
+        let made = state.lock().choices.made();
+        let log = state.log();
+        match charged {
+            Ok(charged) => Ok(Played { charged: charged.micros(), commits_cut: 0, made, log }),
+            Err(_) => Err(Box::new(Failed { made, log, books: String::new() })),
+        }
     })
 }
 
 #[test]
 fn real_halves_agree_on_every_call_whatever_the_network_loses_and_whichever_dies() {
     let (ground, _kept) = Ground::lay();
-    if let Ok(seed) = env::var("FARTHING_SEED") {
-        let seed = seed.parse().expect("FARTHING_SEED is the number that a failure named");
-        let (charged, log) = play(&ground, seed);
-        return eprintln!("{log}\n{charged} charged");
-    }
-    let (seeds, next, charged) = (seeds(HISTORIES), AtomicU64::new(0), AtomicU64::new(0));
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..cores {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if !seeds.contains(&seed) {
-                        return;
-                    }
-                    charged.fetch_add(play(&ground, seed).0.micros(), Ordering::Relaxed);
-                }
-            });
-        }
-    });
-    assert!(charged.into_inner() > 0, "histories in which nothing is bought show nothing");
+    let attempt = |history: &[u8], _: bool| attempt(&ground, history);
+    let halves = Simulation { name: "halves::real_halves_agree", tries: TRIES, attempt: &attempt };
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let totals = halves.play_chosen(HISTORIES, Vec::new(), cores);
+    assert!(
+        totals.histories == 1 || totals.charging > 0,
+        "histories in which nothing is bought show nothing"
+    );
 }
 
 #[test]
 fn a_seed_plays_the_same_history_of_real_halves_each_time() {
     let (ground, _kept) = Ground::lay();
     for seed in 0..4 {
-        let (first, again) = (play(&ground, seed), play(&ground, seed));
-        assert!(first.1.lines().count() > 100, "{}", first.1);
-        assert_eq!(first, again, "of seed {seed}");
+        let first = attempt(&ground, &history_of(seed)).unwrap();
+        // Once more as a seed, and once by the bytes of its decisions.
+        let bytes = first.made.with(&first.made.steps);
+        let [again, by_bytes] = [history_of(seed), bytes].map(|history| attempt(&ground, &history).unwrap());
+        assert!(first.log.lines().count() > 100, "{}", first.log);
+        assert_eq!((first.charged, &first.log), (again.charged, &again.log), "of seed {seed}");
+        assert_eq!((first.charged, &first.log), (by_bytes.charged, &by_bytes.log), "bytes of seed {seed}");
+    }
+}
+
+#[test]
+fn any_bytes_are_a_history_of_real_halves() {
+    let (ground, _kept) = Ground::lay();
+    for history in [vec![], vec![0xff; 3], vec![0xff; 9], vec![0x2a; 60], (0..=255).collect()] {
+        assert!(attempt(&ground, &history).is_ok(), "{}", hex::encode(history));
     }
 }

@@ -15,8 +15,8 @@
 //!
 //! A history is a string of bytes (`choices.rs`). A failure names the seed that made it, and the shortest history that
 //! fails as well, with its steps and the books of both sides. `FARTHING_SEED=17 cargo test -p farthing-node --test
-//! simulation` plays a seed again and tells its steps, `FARTHING_HISTORY=00ff…` a string. A release runs more seeds:
-//! `FARTHING_SEEDS=100000`.
+//! simulation honest` plays a seed again and tells its steps, `FARTHING_HISTORY=00ff…` a string. `make world` plays more
+//! seeds of each simulation: so many (`FARTHING_SEEDS`) from one on (`FARTHING_FIRST_SEED`).
 
 #[path = "../../ledger/tests/support/disk.rs"]
 mod disk;
@@ -37,13 +37,22 @@ mod wire;
 mod world;
 
 use std::{
-    env,
-    sync::atomic::{AtomicU64, AtomicUsize, Ordering},
+    panic::{AssertUnwindSafe, catch_unwind},
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use play::{attempt, play};
+use choices::Choices;
+use play::{Attempted, Failed, Played, Simulation, history_of};
 use random::{Random, seeds};
+use world::World;
+
+/// Histories of seeds in each run.
+const SEEDS: u64 = 600;
+/// Steps of a history that a seed makes.
+const STEPS: usize = 250;
+
+/// Each history takes some tenths of a second.
+const PARTIES: Simulation<'static> = Simulation { name: "honest_nodes_agree", tries: 200, attempt: &attempt };
 
 /// Seeds whose histories once ended with books that differed: an emptied channel whose books nobody compared after a start, a
 /// charge that was booked in part when its call was found, a limit that left out what the ledger booked by itself, and a
@@ -61,41 +70,36 @@ const HISTORIES: [&str; 1] =
 
 #[test]
 fn honest_nodes_agree_on_every_call_whatever_the_network_and_crashes_do() {
-    let (histories, next, charged) = (histories_to_play(), AtomicUsize::new(0), AtomicU64::new(0));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        // A receipt waits 20 ms for a commit to ride with, so that one history leaves half of a core to another.
-        for _ in 0..2 * cores {
-            scope.spawn(|| {
-                while let Some(history) = histories.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    charged.fetch_add(play(history).charged, Ordering::Relaxed);
-                }
-            });
-        }
-    });
+    // A receipt waits 20 ms for a commit to ride with, so that one history leaves half of a core to another.
+    let totals = PARTIES.play_chosen(SEEDS, others(), 2 * cores);
     assert!(
-        histories.len() == 1 || charged.into_inner() > 0,
+        totals.histories == 1 || totals.charging > 0,
         "a simulation in which nothing is bought shows nothing"
     );
 }
 
-/// The same ones each time, and beside them a quarter as many that were never played before.
-fn histories_to_play() -> Vec<Vec<u8>> {
-    if let Ok(text) = env::var("FARTHING_HISTORY") {
-        return vec![hex::decode(text).expect("FARTHING_HISTORY is the text that a failure named")];
-    }
-    if let Ok(text) = env::var("FARTHING_SEED") {
-        return vec![history_of(text.parse().expect("FARTHING_SEED is the number that a failure named"))];
-    }
-    let fixed = seeds(600);
+/// Those that failed before, and a quarter as many as of seeds that were never played.
+fn others() -> Vec<Vec<u8>> {
     let mut fresh = Random::new(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().subsec_nanos().into());
-    let count = fixed.end / 4;
-    let of_seeds = fixed.chain(FAILED_BEFORE).chain((0..count).map(|_| fresh.next())).map(history_of);
+    let count = seeds(SEEDS).count() / 4;
+    let of_seeds = FAILED_BEFORE.into_iter().chain((0..count).map(|_| fresh.next())).map(history_of);
     of_seeds.chain(HISTORIES.iter().map(|text| hex::decode(text).unwrap())).collect()
 }
 
-fn history_of(seed: u64) -> Vec<u8> {
-    seed.to_le_bytes().to_vec()
+/// Plays one history to its rest, and tells its steps if somebody wants them.
+fn attempt(history: &[u8], tells: bool) -> Attempted {
+    let mut world = World::new(Choices::of(history, STEPS), tells);
+    let charged = catch_unwind(AssertUnwindSafe(|| world.run()));
+    let (made, log) = (world.made(), world.log());
+    match charged {
+        Ok(charged) => Ok(Played { charged, commits_cut: world.commits_cut(), made, log }),
+        Err(_) => {
+            let books = catch_unwind(AssertUnwindSafe(|| world.books()));
+            let books = books.unwrap_or_else(|_| "the books cannot be read".to_owned());
+            Err(Box::new(Failed { made, log, books }))
+        }
+    }
 }
 
 #[test]
@@ -157,7 +161,7 @@ fn a_death_between_any_two_operations_of_a_commit_leaves_books_that_agree() {
     std::thread::scope(|scope| {
         for death in DEATHS {
             scope.spawn(move || {
-                let is_cut = |operations: &u8| play(&death.after(*operations)).commits_cut == 1;
+                let is_cut = |operations: &u8| PARTIES.play(&death.after(*operations)).commits_cut == 1;
                 let cut = (0..48).take_while(is_cut).count();
                 assert!(cut > 3, "{} is stored in more than {cut} operations", death.stored);
             });

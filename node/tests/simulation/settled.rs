@@ -6,7 +6,8 @@
 //! commit, with what its disk has by then and with its transactions under way. Nothing is given: the consumer opens its channel by a
 //! transaction, the owner finds it and claims on it, and either closes it.
 //!
-//! `FARTHING_SEED=17 cargo test -p farthing-node --test simulation settled::` plays one history and tells its steps.
+//! A history is a string of bytes, as in all simulations of this program (`choices.rs`).
+//! `FARTHING_SEED=17 cargo test -p farthing-node --test simulation settled::both` plays one and tells its steps.
 
 mod blocks;
 mod ground;
@@ -15,26 +16,28 @@ mod judge;
 mod run;
 
 use std::{
-    env,
     panic::{AssertUnwindSafe, resume_unwind},
-    sync::atomic::{AtomicU64, Ordering},
     thread,
 };
 
 use farthing_os::clock;
-use farthing_protocol::Usdc;
 use farthing_shared::blocking::play_on_this_thread;
 use futures::FutureExt;
 use tokio::{runtime::Builder, time::Instant};
 
 use self::{
     ground::{BEGAN, Ground, Kept},
-    history::History,
+    history::{History, STEPS},
 };
-use crate::{halves::state::State, random::seeds};
+use crate::{
+    halves::state::State,
+    play::{Attempted, Failed, Played, Simulation, history_of},
+};
 
 /// Histories of each run.
 const HISTORIES: u64 = 60;
+/// To shorten one that fails; each takes some tenths of a second.
+const TRIES: usize = 60;
 
 /// Does something on a thread of its own, whose clocks nobody reads afterwards.
 fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> T {
@@ -49,57 +52,57 @@ fn lay() -> (Ground, Kept) {
     })
 }
 
-/// Plays one history. What was charged, and its steps. The clocks of this thread are played from then on.
-fn play(ground: &Ground, seed: u64) -> (Usdc, String) {
+/// Plays one history to its rest. The clocks of this thread are played from then on.
+fn attempt(ground: &Ground, history: &[u8]) -> Attempted {
     play_on_this_thread();
     let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
         let began = Instant::now();
         clock::play_on_this_thread(move || BEGAN + began.elapsed());
-        let state = State::new(seed);
+        let state = State::new(history, STEPS);
         let played = async { History::begin(ground, &state).await.play().await };
-        let charged = AssertUnwindSafe(played).catch_unwind().await.unwrap_or_else(|panic| {
-            eprintln!("FARTHING_SEED={seed} fails:\n{}", state.log());
-            resume_unwind(panic)
-        });
-        (charged, state.log())
+        let charged = AssertUnwindSafe(played).catch_unwind().await;
+        let made = state.lock().choices.made();
+        let log = state.log();
+        match charged {
+            Ok(charged) => Ok(Played { charged: charged.micros(), commits_cut: 0, made, log }),
+            Err(_) => Err(Box::new(Failed { made, log, books: String::new() })),
+        }
     })
 }
 
 #[test]
 fn both_nodes_leave_with_what_is_theirs_whatever_network_chain_and_deaths_do() {
     let (ground, _kept) = lay();
-    if let Ok(seed) = env::var("FARTHING_SEED") {
-        let seed = seed.parse().expect("FARTHING_SEED is the number that a failure named");
-        let (charged, log) = apart(|| play(&ground, seed));
-        return eprintln!("{log}\n{charged} charged");
-    }
-    let (seeds, next, charging) = (seeds(HISTORIES), AtomicU64::new(0), AtomicU64::new(0));
+    let attempt = |history: &[u8], _: bool| attempt(&ground, history);
+    let settled = Simulation { name: "settled::both_nodes_leave", tries: TRIES, attempt: &attempt };
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    thread::scope(|scope| {
-        for _ in 0..cores {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if !seeds.contains(&seed) {
-                        return;
-                    }
-                    let charged = play(&ground, seed).0;
-                    charging.fetch_add(u64::from(!charged.is_zero()), Ordering::Relaxed);
-                }
-            });
-        }
-    });
-    let (charging, all) = (charging.into_inner(), seeds.end - seeds.start);
-    assert!(2 * charging >= all, "of {all} histories {charging} charge something; the others show little");
+    let totals = settled.play_chosen(HISTORIES, Vec::new(), cores);
+    assert!(
+        totals.histories == 1 || 2 * totals.charging >= totals.histories as u64,
+        "the others show little: {totals:?}"
+    );
 }
 
 #[test]
 fn a_seed_plays_the_same_history_on_a_played_chain_each_time() {
     let (ground, _kept) = lay();
+    let play = |history: &[u8]| apart(|| attempt(&ground, history).unwrap());
     for seed in 0..2 {
-        let [first, again] = [(); 2].map(|()| apart(|| play(&ground, seed)));
-        assert!(first.1.lines().count() > 60, "{}", first.1);
-        assert_eq!(first, again, "of seed {seed}");
+        let first = play(&history_of(seed));
+        // Once more as a seed, and once by the bytes of its decisions.
+        let bytes = first.made.with(&first.made.steps);
+        let [again, by_bytes] = [history_of(seed), bytes].map(|history| play(&history));
+        assert!(first.log.lines().count() > 60, "{}", first.log);
+        assert_eq!((first.charged, &first.log), (again.charged, &again.log), "of seed {seed}");
+        assert_eq!((first.charged, &first.log), (by_bytes.charged, &by_bytes.log), "bytes of seed {seed}");
+    }
+}
+
+#[test]
+fn any_bytes_are_a_history_on_a_played_chain() {
+    let (ground, _kept) = lay();
+    for history in [vec![0xff; 9], vec![0x2a; 60], (0..=255).collect()] {
+        assert!(apart(|| attempt(&ground, &history).is_ok()), "{}", hex::encode(history));
     }
 }

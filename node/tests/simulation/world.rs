@@ -36,8 +36,8 @@ pub struct Chain {
     pub claimed: Usdc,
 }
 
-pub struct World<'a> {
-    choices: Choices<'a>,
+pub struct World {
+    choices: Choices,
     now: Duration,
     /// Crashes of the consumer may come before its promises are stored.
     is_forgetful: bool,
@@ -61,8 +61,8 @@ pub struct World<'a> {
     last: u64,
 }
 
-impl<'a> World<'a> {
-    pub fn new(mut choices: Choices<'a>, tells: bool) -> Self {
+impl World {
+    pub fn new(mut choices: Choices, tells: bool) -> Self {
         let terms = terms();
         let (payer, payee) = (Payer::new(&terms), Payee::new(&terms));
         let kind = choices.kind();

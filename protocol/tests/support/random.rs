@@ -56,12 +56,15 @@ impl Random {
     }
 }
 
-/// Seeds to run: `FARTHING_SEEDS`, or `default`.
+/// Seeds to run: `FARTHING_SEEDS` or `default` of them, from `FARTHING_FIRST_SEED` or 0 on.
 pub fn seeds(default: u64) -> std::ops::Range<u64> {
-    let count = env::var("FARTHING_SEEDS").map_or(default, |text| {
-        text.parse().expect("FARTHING_SEEDS is the number of seeds to run, such as 1000000")
-    });
-    0..count
+    let number = |name: &str, otherwise: u64| {
+        env::var(name).map_or(otherwise, |text| {
+            text.parse().unwrap_or_else(|_| panic!("{name} is a whole number, such as 1000000"))
+        })
+    };
+    let first = number("FARTHING_FIRST_SEED", 0);
+    first..first + number("FARTHING_SEEDS", default)
 }
 
 /// The seed of this run, which is printed: `FARTHING_TEST_SEED`, or another one every time.

@@ -6,8 +6,13 @@ use serde_json::{Value, json};
 
 use crate::{
     books::Message,
+    endpoint::Faults,
     machine::{Block, Machine, NotTaken},
+    signed::Transaction,
 };
+
+/// More than any wallet here sends.
+const FALSE_NONCE: u64 = 20_000;
 
 /// A request that has no result.
 enum Failure {
@@ -15,16 +20,17 @@ enum Failure {
     Refused(i64, &'static str),
 }
 
-/// The chain as an endpoint shows it, which may be some blocks behind.
+/// The chain as an endpoint shows it, which may be some blocks behind and lie.
 struct View<'a> {
     machine: &'a mut Machine,
+    faults: &'a mut Faults,
     head: u64,
 }
 
 /// The answer to the body of a request, or of a batch of requests.
-pub(crate) fn answer(machine: &mut Machine, lag_blocks: u64, body: &str) -> Value {
-    let head = machine.head().number.saturating_sub(lag_blocks).max(machine.first().number);
-    let mut view = View { machine, head };
+pub(crate) fn answer(machine: &mut Machine, faults: &mut Faults, body: &str) -> Value {
+    let head = machine.head().number.saturating_sub(faults.lag_blocks).max(machine.first().number);
+    let mut view = View { machine, faults, head };
     match serde_json::from_str(body) {
         Ok(Value::Array(calls)) => Value::Array(calls.iter().map(|call| view.answer(call)).collect()),
         Ok(call) => view.answer(&call),
@@ -78,6 +84,7 @@ impl View<'_> {
             "eth_getBlockByNumber" => self.named(first)?.map_or(Value::Null, header),
             "eth_getCode" => json!(self.at(params.get(1))?.books.code(read(first)?)),
             "eth_getBalance" => quantity(self.at(params.get(1))?.books.wei(read(first)?)),
+            "eth_getTransactionCount" if take_one(&mut self.faults.false_nonces) => quantity(FALSE_NONCE),
             "eth_getTransactionCount" => {
                 let account = read(first)?;
                 let mined = self.at(params.get(1))?.books.nonce(account);
@@ -104,7 +111,10 @@ impl View<'_> {
             }
             "eth_sendRawTransaction" => {
                 let raw: Bytes = read(first)?;
-                let sent = self.machine.send(&raw);
+                let sent = match Transaction::decode(&raw) {
+                    Some(kept) if take_one(&mut self.faults.kept_broadcasts) => Ok(kept.hash),
+                    _ => self.machine.send(&raw),
+                };
                 json!(sent.map_err(|reason| Failure::Refused(-32_000, reason.message()))?)
             }
             _ => return Err(Failure::Refused(-32_601, "the method does not exist")),
@@ -158,6 +168,13 @@ impl View<'_> {
         }
         Ok(Value::Array(found))
     }
+}
+
+/// Takes one away, if there is one.
+fn take_one(left: &mut u32) -> bool {
+    let has_one = *left > 0;
+    *left = left.saturating_sub(1);
+    has_one
 }
 
 /// The topics that fit in one place of a filter; none of them when every topic does.

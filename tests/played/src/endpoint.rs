@@ -19,8 +19,24 @@ pub struct Faults {
     pub lag_blocks: u64,
     /// The number of requests with a transaction that it still carries out and does not answer.
     pub unanswered_broadcasts: u32,
+    /// The number of transactions that it says it has taken, and keeps to itself.
+    pub kept_broadcasts: u32,
+    /// The number of answers that say of a wallet that many more of its transactions were mined.
+    pub false_nonces: u32,
     /// It carries out nothing, and ends each connection.
     pub is_down: bool,
+}
+
+impl Faults {
+    /// Those of an endpoint that is well.
+    pub const NONE: Self = Self {
+        late: Duration::ZERO,
+        lag_blocks: 0,
+        unanswered_broadcasts: 0,
+        kept_broadcasts: 0,
+        false_nonces: 0,
+        is_down: false,
+    };
 }
 
 /// The answer of an endpoint, and the time that it takes.
@@ -55,7 +71,7 @@ impl PlayedChain {
             return Said { after: Duration::ZERO, body: None };
         };
         let after = faults.late;
-        let said = answer(machine, faults.lag_blocks, body).to_string().into_bytes();
+        let said = answer(machine, faults, body).to_string().into_bytes();
         if faults.unanswered_broadcasts > 0 && is_broadcast(body) {
             faults.unanswered_broadcasts -= 1;
             return Said { after, body: None };
@@ -69,7 +85,7 @@ impl PlayedChain {
     /// The error as the chain's servers tell it.
     pub fn request(&self, method: &str, params: &Value) -> Result<Value, Value> {
         let body = json!({ "jsonrpc": "2.0", "id": 0, "method": method, "params": params }).to_string();
-        let mut said = answer(&mut self.0.lock().machine, 0, &body);
+        let mut said = answer(&mut self.0.lock().machine, &mut Faults::default(), &body);
         match said.get("error") {
             Some(error) => Err(error.clone()),
             None => Ok(said["result"].take()),

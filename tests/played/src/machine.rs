@@ -226,6 +226,11 @@ impl Machine {
         self.head()
     }
 
+    /// Forgets the transactions that wait, as nodes of a chain do when there are too many. Returns how many.
+    pub fn lose_waiting(&mut self) -> usize {
+        std::mem::take(&mut self.pool).len()
+    }
+
     /// Takes back the newest blocks. Their transactions wait again, or are forgotten.
     pub fn take_back(&mut self, blocks: usize, are_kept: bool) {
         let left = self.blocks.len().saturating_sub(blocks).max(1);

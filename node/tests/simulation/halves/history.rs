@@ -14,7 +14,8 @@ use super::{
 };
 use crate::world::sum;
 
-const STEPS: usize = 32;
+/// Of a history that a seed makes.
+pub const STEPS: usize = 32;
 const SEVERAL: usize = 4;
 /// Longer than a call can be open once nothing fails any more, and than a forgotten one can still be charged.
 const RESTS_WITHIN: Duration = Duration::from_secs(1_800);
@@ -40,10 +41,10 @@ impl<'g> History<'g> {
 
     /// Plays all steps, and comes to rest. What was charged.
     pub async fn play(mut self) -> Usdc {
-        for _ in 0..STEPS {
+        while self.state.begin_step() {
             let (pause, step) = {
                 let mut shared = self.state.lock();
-                (shared.millis(0, 1_400), shared.random.below(100))
+                (shared.millis(0, 1_400), shared.choices.below(100))
             };
             sleep(pause).await;
             match step {
@@ -62,7 +63,7 @@ impl<'g> History<'g> {
     fn order(&mut self) {
         let again = {
             let mut shared = self.state.lock();
-            (self.last > 0 && shared.random.chance(25)).then(|| 1 + shared.random.u64_below(self.last))
+            (self.last > 0 && shared.choices.chance(25)).then(|| 1 + shared.choices.u64_below(self.last))
         };
         let number = again.unwrap_or(self.last + 1);
         self.last = self.last.max(number);

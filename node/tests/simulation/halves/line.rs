@@ -1,5 +1,5 @@
-//! The network between the two nodes: a message is lost before it leaves or after, comes late over a connection that its sender has
-//! given up, or waits for a dead one; an answer is lost. Nothing else happens between them.
+//! The network between the two nodes: a message is lost before it leaves or after, overtakes one of another call, comes late over a
+//! connection that its sender has given up, or waits for a dead one; an answer is lost. Nothing else happens between them.
 
 use std::time::Duration;
 
@@ -33,8 +33,9 @@ enum Fate {
 }
 
 impl Shared {
-    fn fate(&mut self) -> Fate {
-        let kind = if self.has_faults { self.random.below(100) } else { 100 };
+    /// Of a message of a call, or of none.
+    fn fate(&mut self, call: Option<u64>) -> Fate {
+        let kind = if self.has_faults { self.choices.below(100) } else { 100 };
         match kind {
             0..4 => Fate::Unsent,
             4..10 => Fate::Broken { seen: self.millis(20, 500), arrives: None },
@@ -42,7 +43,7 @@ impl Shared {
             16..19 => Fate::Silent,
             _ => {
                 let takes = if kind < 24 { self.millis(500, 3_000) } else { self.millis(1, 300) };
-                let (arrives, back) = (self.arrival(takes), self.millis(1, 300));
+                let (arrives, back) = (self.arrival(call, takes), self.millis(1, 300));
                 Fate::Carried { arrives, back, is_answer_lost: (24..34).contains(&kind) }
             }
         }
@@ -52,7 +53,7 @@ impl Shared {
 /// Carries what one run of the consumer sends.
 pub async fn carry(state: State, caller: Address, run: u64, mut messages: mpsc::Receiver<PlayedCall>) {
     while let Some(message) = messages.recv().await {
-        tokio::spawn(Passage::begin(&state, caller, run).deliver(message));
+        tokio::spawn(Passage::begin(&state, caller, run, call_of(message.message())).deliver(message));
     }
 }
 
@@ -70,11 +71,11 @@ struct Passage {
 }
 
 impl Passage {
-    fn begin(state: &State, caller: Address, run: u64) -> Self {
+    fn begin(state: &State, caller: Address, run: u64, call: Option<u64>) -> Self {
         let mut shared = state.lock();
         let (origin, owner_run, is_owner_there) =
             (shared.connection.origin, shared.run, shared.owner.is_some());
-        let fate = shared.fate();
+        let fate = shared.fate(call);
         drop(shared);
         Self { state: state.clone(), caller, run, origin, owner_run, is_owner_there, fate }
     }
@@ -169,6 +170,17 @@ impl Passage {
 
 fn broken() -> Interrupted {
     Interrupted::ConnectionLost("it broke".to_owned())
+}
+
+/// The number of the call that a message is about.
+fn call_of(message: &CallMessage) -> Option<u64> {
+    match message {
+        CallMessage::Call(request) => Some(number(request.call_id)),
+        CallMessage::Status(id) => Some(number(*id)),
+        CallMessage::Sync(..) | CallMessage::Close(..) | CallMessage::Calls(_) | CallMessage::Sponsor(_) => {
+            None
+        }
+    }
 }
 
 fn said(message: &CallMessage) -> String {

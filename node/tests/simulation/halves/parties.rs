@@ -12,23 +12,33 @@ use farthing_node::{
 use farthing_owner::{
     book::{self, View},
     registry::Registry,
-    upstream::UpstreamOptions,
+    upstream::{PlayedServer, UpstreamOptions},
 };
 use farthing_protocol::Usdc;
 use farthing_shared::{call_ends::CallEnds, refused::RefusedCalls, tasks::Tasks};
-use tokio::{sync::mpsc, task::JoinSet};
+use tokio::{sync::mpsc, task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     ground::{DEPOSIT, Ground, NETWORK, Party},
     line::carry,
-    state::{OwnerThere, State, call_id, method, number},
+    state::{OwnerThere, SERVICE_WITHIN, State, call_id, method, number},
 };
 use crate::disk::Disk;
 
 const SECRET: &str = "laptop";
 const BODIES_BYTES: usize = 64 * 1024 * 1024;
 const INBOUND_MAX: usize = 64;
+
+/// What an owner expects of the server behind its service: it waits longer for it than its callers do.
+pub fn upstream(played: Option<PlayedServer>) -> UpstreamOptions {
+    UpstreamOptions {
+        first_byte: SERVICE_WITHIN,
+        total: SERVICE_WITHIN,
+        played,
+        ..UpstreamOptions::default()
+    }
+}
 
 /// A half on a disk: everything that it has begun ends with it, and what its disk has then is found by the next one.
 struct HalfRun {
@@ -177,7 +187,7 @@ impl OwnerRun {
             ledger.clone(),
             NETWORK.to_owned(),
             vec![ground.accept.clone()],
-            UpstreamOptions { played: Some(server), ..UpstreamOptions::default() },
+            upstream(Some(server)),
         );
         let (closes, _) = mpsc::channel(1);
         let half = OwnerHalf::start(
@@ -211,7 +221,7 @@ impl OwnerRun {
     pub fn die(self, state: &State) -> Disk {
         let mut shared = state.lock();
         shared.owner = None;
-        shared.lose_new_answers();
+        shared.lose_answers_since(Instant::now());
         shared.run += 1;
         shared.reconnect();
         shared.tell("the owner dies");

@@ -11,17 +11,21 @@ use farthing_protocol::{Address, CallId, Usdc, call::Method};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::{sync::mpsc, time::Instant};
 
-use crate::{random::Random, service::Service};
+use crate::{choices::Choices, service::Service};
 
 /// Longer than an owner takes to store an answer.
 const STORED_WITHIN: Duration = Duration::from_secs(3);
+/// The time that an owner gives its service. No caller waits as long: work with effects goes on without it.
+pub const SERVICE_WITHIN: Duration = Duration::from_secs(30);
+/// The times of an answer that comes, if the call has effects, mostly after its caller's deadline.
+const TOO_SLOW_MS: [u64; 2] = [8_000, 28_000];
 
 /// A cheap handle.
 #[derive(Clone)]
 pub struct State(Arc<Mutex<Shared>>);
 
 pub struct Shared {
-    pub random: Random,
+    pub choices: Choices,
     /// Cleared when faults stop.
     pub has_faults: bool,
     pub owner: Option<OwnerThere>,
@@ -46,31 +50,52 @@ pub struct OwnerThere {
     pub ledger: Ledger,
 }
 
-/// The newest connection between the two nodes. What is sent over it arrives in order.
-#[derive(Clone, Copy)]
+/// The newest connection between the two nodes. Each call has streams of its own, so calls overtake each other: only the messages of
+/// one call arrive in order. Those of no call arrive after all that were sent before them, and before all that are sent later.
 pub struct Connection {
     pub origin: Origin,
     last_arrival: Instant,
+    /// The arrival of the last message of no call.
+    last_of_none: Instant,
+    last_of_call: BTreeMap<u64, Instant>,
 }
 
 impl Connection {
     fn new(number: u64) -> Self {
         let since = Instant::now();
-        Self { origin: Origin { number, since }, last_arrival: since }
+        let last_of_call = BTreeMap::new();
+        Self { origin: Origin { number, since }, last_arrival: since, last_of_none: since, last_of_call }
+    }
+
+    /// The time at which a message of a call, or of none, arrives that takes until then if nothing is before it.
+    fn arrival(&mut self, call: Option<u64>, until: Instant) -> Instant {
+        let before = match call {
+            Some(call) => {
+                self.last_of_call.get(&call).map_or(self.last_of_none, |last| self.last_of_none.max(*last))
+            }
+            None => self.last_arrival,
+        };
+        let at = until.max(before + Duration::from_millis(1));
+        self.last_arrival = self.last_arrival.max(at);
+        match call {
+            Some(call) => {
+                self.last_of_call.insert(call, at);
+            }
+            None => self.last_of_none = at,
+        }
+        at
     }
 }
 
 impl Shared {
     /// A time between these, in milliseconds.
     pub fn millis(&mut self, least: u64, most: u64) -> Duration {
-        Duration::from_millis(least + self.random.u64_below(most - least + 1))
+        Duration::from_millis(least + self.choices.u64_below(most - least + 1))
     }
 
-    /// The time at which a message arrives that takes so long, behind those before it.
-    pub fn arrival(&mut self, takes: Duration) -> Instant {
-        let next = self.connection.last_arrival + Duration::from_millis(1);
-        self.connection.last_arrival = next.max(Instant::now() + takes);
-        self.connection.last_arrival
+    /// The time at which a message of a call, or of none, arrives that takes so long.
+    pub fn arrival(&mut self, call: Option<u64>, takes: Duration) -> Instant {
+        self.connection.arrival(call, Instant::now() + takes)
     }
 
     /// Connects anew.
@@ -83,9 +108,9 @@ impl Shared {
         self.log.push(format!("{at:>8.3} {}", line.as_ref()));
     }
 
-    /// Forgets the answers that an owner who dies now may not have stored yet.
-    pub fn lose_new_answers(&mut self) {
-        let stored = Instant::now() - STORED_WITHIN;
+    /// Forgets the answers that an owner may not have stored whose disk stores nothing more since then.
+    pub fn lose_answers_since(&mut self, died: Instant) {
+        let stored = died - STORED_WITHIN;
         self.answered.retain(|(_, at)| *at < stored);
     }
 
@@ -112,11 +137,11 @@ impl Shared {
 }
 
 impl State {
-    /// To be made in the runtime of its history.
-    pub fn new(seed: u64) -> Self {
+    /// To be made in the runtime of its history, of which a seed makes so many steps.
+    pub fn new(history: &[u8], seed_steps: usize) -> Self {
         let started = Instant::now();
         Self(Arc::new(Mutex::new(Shared {
-            random: Random::new(seed),
+            choices: Choices::of(history, seed_steps),
             has_faults: true,
             owner: None,
             run: 0,
@@ -136,6 +161,11 @@ impl State {
 
     pub fn tell(&self, line: impl AsRef<str>) {
         self.lock().tell(line);
+    }
+
+    /// Begins the next step; false after the last one.
+    pub fn begin_step(&self) -> bool {
+        self.lock().choices.begin_step()
     }
 
     /// Notes that a caller orders a call.
@@ -203,8 +233,11 @@ impl Shared {
         if let Err(broken) = self.service.execute(call_id, is_safe, has_ended) {
             self.broken.push(format!("call {number}: {broken}"));
         }
-        let end = match self.random.below(if self.has_faults { 100 } else { 1 }) {
-            0..82 => self.answer_well(number, 1, 200),
+        let end = match self.choices.below(if self.has_faults { 100 } else { 1 }) {
+            0..78 => self.answer_well(number, 1, 200),
+            // Of a call without effects the owner ends the work itself, with its caller's deadline.
+            78..82 if !is_safe => self.answer_well(number, TOO_SLOW_MS[0], TOO_SLOW_MS[1]),
+            78..82 => self.answer_well(number, 1, 200),
             82..88 => Execution::Answer(http::StatusCode::INTERNAL_SERVER_ERROR, self.millis(1, 200)),
             88..92 => self.answer_well(number, 1_000, 6_000),
             // A read is sent again after that, which is one execution more. It has no more than one after its end.
@@ -228,6 +261,8 @@ const fn is_told_free(error: &BuyError) -> bool {
     !matches!(
         error,
         BuyError::Undecided(_)
+            | BuyError::NotStored(_)
+            | BuyError::Failed
             | BuyError::NotRepeated { .. }
             | BuyError::BadAnswer { .. }
             | BuyError::BodyGone { .. }

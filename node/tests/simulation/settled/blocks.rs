@@ -1,5 +1,5 @@
-//! The chain of one history, which goes on by itself: its blocks, its forks, and two endpoints for each node, of which one is always
-//! well. Endpoints do not lie.
+//! The chain of one history, which goes on by itself: its blocks, its forks, transactions that it forgets, and two endpoints for each
+//! node, of which one is always well. The other one also lies, for a moment, in ways that a node promises to withstand.
 
 use std::{
     collections::BTreeMap,
@@ -12,7 +12,7 @@ use std::{
 
 use farthing_chain::played::{PlayedAnswer, PlayedEndpoint};
 use farthing_os::clock;
-use farthing_played_chain::{Faults, Genesis, PlayedChain, Said, account, slot_id};
+use farthing_played_chain::{Faults, Genesis, Machine, PlayedChain, Said, account, slot_id};
 use farthing_protocol::{Address, ChannelId, Usdc};
 use tokio::time::sleep;
 
@@ -28,8 +28,7 @@ const ENDPOINTS: usize = 2;
 /// The deepest fork, so that no block that is safe is taken back.
 pub const FORK_DEPTH_MAX: usize = 3;
 /// An answer of an endpoint takes its time, so that a node can die between what it has stored and what it sends.
-const WELL: Faults =
-    Faults { late: Duration::from_millis(37), lag_blocks: 0, unanswered_broadcasts: 0, is_down: false };
+const WELL: Faults = Faults { late: Duration::from_millis(37), ..Faults::NONE };
 const SLOW_BLOCK: Duration = Duration::from_secs(60);
 
 /// A cheap handle.
@@ -97,6 +96,12 @@ impl Blocks {
         }
     }
 
+    /// Forgets the transactions that wait. Who signed them brings them again.
+    pub fn lose_waiting(&self) {
+        let lost = self.chain.with(Machine::lose_waiting);
+        self.state.tell(format!("{lost} transactions that wait are forgotten"));
+    }
+
     /// Lets time pass, and nothing else. All endpoints are well meanwhile.
     pub async fn wait(&self, time: Duration) {
         self.heal();
@@ -111,8 +116,8 @@ impl Blocks {
     pub fn disturb(&self) {
         let (endpoint, kind, amount) = {
             let mut shared = self.state.lock();
-            let random = &mut shared.random;
-            (random.below(2 * ENDPOINTS), random.below(5), 1 + random.u64_below(3))
+            let choices = &mut shared.choices;
+            (choices.below(2 * ENDPOINTS), choices.below(8), 1 + choices.u64_below(3))
         };
         let neighbour = endpoint ^ 1;
         self.chain.change_faults(neighbour, |faults| *faults = WELL);
@@ -121,6 +126,9 @@ impl Blocks {
             1 => (Faults { lag_blocks: amount, ..WELL }, "lags"),
             2 => (Faults { unanswered_broadcasts: 1, ..WELL }, "takes a transaction without a word"),
             3 => (Faults { is_down: true, ..WELL }, "is away"),
+            4 => (Faults { kept_broadcasts: 1, ..WELL }, "takes a transaction and keeps it to itself"),
+            // Once: a node compares two answers before it signs, and a lie in both costs it minutes.
+            5 => (Faults { false_nonces: 1, ..WELL }, "says once that many more transactions were mined"),
             _ => (WELL, "is well"),
         };
         self.chain.change_faults(endpoint, |own| *own = faults);

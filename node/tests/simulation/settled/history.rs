@@ -13,7 +13,8 @@ use super::{
 };
 use crate::{disk::Disk, halves::state::State};
 
-const STEPS: usize = 40;
+/// Of a history that a seed makes.
+pub const STEPS: usize = 40;
 const SEVERAL: usize = 4;
 /// Longer than a call can be open once nothing fails any more, and than a forgotten one can still be charged.
 const RESTS_WITHIN: Duration = Duration::from_secs(1_800);
@@ -46,18 +47,19 @@ impl<'g> History<'g> {
 
     /// Plays all steps, comes to rest, and lets both leave. What was charged.
     pub async fn play(mut self) -> Usdc {
-        for _ in 0..STEPS {
+        while self.state.begin_step() {
             let (pause, step) = {
                 let mut shared = self.state.lock();
-                (shared.millis(0, 4_000), shared.random.below(100))
+                (shared.millis(0, 4_000), shared.choices.below(100))
             };
             sleep(pause).await;
             match step {
-                0..48 => self.order(),
-                48..52 => self.order_several(),
-                52..59 => self = self.restart_consumer().await,
-                59..65 => self = self.restart_owner().await,
-                65..70 => self.blocks.mine(),
+                0..46 => self.order(),
+                46..51 => self.order_several(),
+                51..58 => self = self.restart_consumer().await,
+                58..64 => self = self.restart_owner().await,
+                64..68 => self.blocks.mine(),
+                68..70 => self.blocks.lose_waiting(),
                 70..76 => self.fork(),
                 76..84 => self.blocks.disturb(),
                 84..88 => self.owner.node.claim(&self.state),
@@ -67,6 +69,7 @@ impl<'g> History<'g> {
                 _ => {}
             }
             self.blocks.check_money();
+            self.check_claims();
         }
         self = self.come_to_rest().await;
         self.leave().await;
@@ -77,7 +80,7 @@ impl<'g> History<'g> {
     fn order(&mut self) {
         let again = {
             let mut shared = self.state.lock();
-            (self.last > 0 && shared.random.chance(25)).then(|| 1 + shared.random.u64_below(self.last))
+            (self.last > 0 && shared.choices.chance(25)).then(|| 1 + shared.choices.u64_below(self.last))
         };
         let number = again.unwrap_or(self.last + 1);
         self.last = self.last.max(number);
@@ -93,12 +96,12 @@ impl<'g> History<'g> {
     }
 
     fn fork(&self) {
-        let depth = 1 + self.state.lock().random.below(FORK_DEPTH_MAX);
+        let depth = 1 + self.state.lock().choices.below(FORK_DEPTH_MAX);
         self.blocks.fork(depth);
     }
 
     fn close_as_payer(&mut self) {
-        let is_forced = self.state.lock().random.chance(50);
+        let is_forced = self.state.lock().choices.chance(50);
         self.consumer.node.close_as_payer(self.ground, &self.state, is_forced);
     }
 
@@ -106,7 +109,7 @@ impl<'g> History<'g> {
     async fn let_time_pass(&self) {
         let (is_long, minutes) = {
             let mut shared = self.state.lock();
-            (shared.random.chance(40), 1 + shared.random.u64_below(9))
+            (shared.choices.chance(40), 1 + shared.choices.u64_below(9))
         };
         let least_secs = if is_long { CLOSE_DELAY_SECS } else { 0 };
         self.blocks.wait(Duration::from_secs(least_secs + 60 * minutes)).await;
@@ -157,7 +160,7 @@ impl<'g> History<'g> {
 
     /// The consumer gets the rest of its deposit back, and the owner what it earned, with the other's help or without it.
     async fn leave(&mut self) {
-        let is_forced = self.state.lock().random.chance(50);
+        let is_forced = self.state.lock().choices.chance(50);
         let until = Instant::now() + LEFT_WITHIN;
         while !self.has_left() {
             assert!(Instant::now() < until, "the channel cannot be left: {:?}", self.views());

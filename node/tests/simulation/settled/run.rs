@@ -18,10 +18,7 @@ use farthing_node::{
     journal::LedgerJournal,
     node::halves::{HalfParts, Halves, HalvesParts},
 };
-use farthing_owner::{
-    registry::Registry,
-    upstream::{PlayedServer, UpstreamOptions},
-};
+use farthing_owner::{registry::Registry, upstream::PlayedServer};
 use farthing_protocol::listing::Accept;
 use farthing_shared::{call_ends::CallEnds, refused::RefusedCalls, tasks::Tasks};
 use tokio::{
@@ -40,6 +37,7 @@ use crate::{
     halves::{
         ground::NETWORK,
         line::carry,
+        parties::upstream,
         state::{OwnerThere, State, call_id, method, number},
     },
     machine::kept,
@@ -66,14 +64,14 @@ impl Death {
     /// Chooses one. Once faults have stopped, no power goes any more.
     pub fn choose(state: &State) -> Self {
         let mut shared = state.lock();
-        if !shared.has_faults || shared.random.chance(60) {
+        if !shared.has_faults || shared.choices.chance(60) {
             return Self::BetweenSteps;
         }
-        let operations = shared.random.u64_below(OPERATIONS);
-        let survival = match shared.random.below(4) {
+        let operations = shared.choices.u64_below(OPERATIONS);
+        let survival = match shared.choices.below(4) {
             0 => Survival::None,
             1 => Survival::All,
-            _ => Survival::Some(shared.random.next()),
+            _ => Survival::Some(shared.choices.u64_below(65_536)),
         };
         Self::Storing { operations, survival }
     }
@@ -119,9 +117,13 @@ impl NodeRun {
             tasks: Tasks::default(),
             stopping: CancellationToken::new(),
         };
-        let options = UpstreamOptions { played: shop.server, ..UpstreamOptions::default() };
-        let registry =
-            Registry::load(party.signer.clone(), ledger, NETWORK.to_owned(), shop.accepts, options);
+        let registry = Registry::load(
+            party.signer.clone(),
+            ledger,
+            NETWORK.to_owned(),
+            shop.accepts,
+            upstream(shop.server),
+        );
         let (halves, settlement) = Halves::start(HalvesParts {
             half: parts.clone(),
             catalog: ground.catalog.clone(),
@@ -322,9 +324,11 @@ impl OwnerRun {
     pub async fn die(self, state: &State, death: Death) -> Disk {
         let has_sent = if self.node.has_under_way() { "a transaction" } else { "nothing" };
         state.tell(format!("the owner dies: {death:?}, with {has_sent} under way"));
+        let began = Instant::now();
         let disk = self.node.die(death).await;
         let mut shared = state.lock();
         shared.owner = None;
+        shared.lose_answers_since(began);
         shared.run += 1;
         shared.reconnect();
         drop(shared);

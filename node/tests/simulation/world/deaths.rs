@@ -8,7 +8,7 @@ use crate::disk::Survival;
 /// A commit has some thirty writes and syncs; the power goes between any two of them, or after the last.
 const OPERATIONS: u64 = 48;
 
-impl World<'_> {
+impl World {
     pub(super) fn restart_payer(&mut self) {
         if self.stops {
             self.wire.break_all(self.now);

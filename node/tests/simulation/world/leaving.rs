@@ -8,7 +8,7 @@ use crate::{disk::Survival, payer::request, wire::Brought};
 /// No reply of the owner goes on this stream.
 const NO_STREAM: u64 = 0;
 
-impl World<'_> {
+impl World {
     /// Both start again with what their disks have, and leave. The channel is filled and used once more, and they leave again.
     pub(super) fn part(&mut self, earned: Usdc) {
         // A call that the consumer forgot runs no longer than its deadline, and nothing is charged for it then.

@@ -7,7 +7,7 @@ use farthing_protocol::{Outcome, Usdc, resolution::COPY_LIFETIME};
 
 use super::{World, short, sum};
 
-impl World<'_> {
+impl World {
     /// Everything that is under way arrives or is lost, every call finds its end. What was charged.
     pub(super) fn come_to_rest(&mut self) -> u64 {
         self.tell(|| "rest".to_owned());

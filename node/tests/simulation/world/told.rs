@@ -6,7 +6,7 @@ use farthing_ledger::{Ledger, PurchaseEnd};
 
 use super::{World, short};
 
-impl World<'_> {
+impl World {
     /// What happened so far, a line each; nothing unless that was wanted.
     pub fn log(&self) -> String {
         self.log.as_ref().map_or_else(String::new, |log| log.borrow().clone())

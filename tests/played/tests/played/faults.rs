@@ -74,6 +74,45 @@ async fn a_deposit_whose_broadcast_is_not_answered_is_made_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_deposit_that_endpoints_keep_to_themselves_or_that_the_chain_forgets_is_made_once() {
+    let (world, payer, payee) = with_both().await;
+    let config = world.terms(1);
+    for (micros, nonce, endpoints_keep_it) in [(400_000, 1, true), (800_000, 2, false)] {
+        let deposited = {
+            let payer = payer.clone();
+            tokio::spawn(async move { deposit(&payer, config, 400_000).await })
+        };
+        if endpoints_keep_it {
+            for endpoint in 0..2 {
+                world.chain.change_faults(endpoint, |faults| faults.kept_broadcasts = 1);
+            }
+        } else {
+            let lost = async {
+                while world.chain.with(Machine::lose_waiting) == 0 {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+            };
+            tokio::time::timeout(PATIENCE, lost).await.expect("it waits for a block");
+        }
+        let report = tokio::time::timeout(PATIENCE, deposited).await.expect("it is sent again").unwrap();
+        assert!(report.unwrap().tx_hash.is_some());
+        both_see(&world, &payer, &payee, config).await;
+        assert_eq!((world.slot(&payer, config).deposited, world.nonce_of(&world.payer)), (micros, nonce));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_false_nonce_of_one_endpoint_delays_a_deposit_and_doubles_none() {
+    let (world, payer, payee) = with_both().await;
+    let config = world.terms(1);
+    world.chain.change_faults(0, |faults| faults.false_nonces = 1);
+    let deposited = tokio::time::timeout(PATIENCE, deposit(&payer, config, 400_000)).await;
+    assert!(deposited.expect("it is made").unwrap().tx_hash.is_some());
+    both_see(&world, &payer, &payee, config).await;
+    assert_eq!((world.slot(&payer, config).deposited, world.nonce_of(&world.payer)), (400_000, 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_endpoint_that_answers_after_the_time_out_is_left_for_the_other() {
     let (world, payer, payee) = with_both().await;
     // The request is carried out all the same, also the one with the transaction.
