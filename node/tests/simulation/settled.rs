@@ -9,6 +9,7 @@
 //! `FARTHING_SEED=17 cargo test -p farthing-node --test simulation settled::` plays one history and tells its steps.
 
 mod blocks;
+mod first_call;
 mod ground;
 mod history;
 mod judge;
@@ -28,7 +29,7 @@ use futures::FutureExt;
 use tokio::{runtime::Builder, time::Instant};
 
 use self::{
-    ground::{BEGAN, Ground, Kept},
+    ground::{BEGAN, Ground, Kept, PUBLIC},
     history::History,
 };
 use crate::{halves::state::State, random::seeds};
@@ -42,20 +43,27 @@ fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     done.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-fn lay() -> (Ground, Kept) {
+fn lay(chain: &[&str]) -> (Ground, Kept) {
     apart(|| {
         clock::play_on_this_thread(|| BEGAN);
-        Ground::lay()
+        Ground::lay(chain)
     })
 }
 
-/// Plays one history. What was charged, and its steps. The clocks of this thread are played from then on.
-fn play(ground: &Ground, seed: u64) -> (Usdc, String) {
+/// Does something while the clocks of this thread pass at once. They are played from then on.
+fn in_played_time<T>(work: impl Future<Output = T>) -> T {
     play_on_this_thread();
     let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
         let began = Instant::now();
         clock::play_on_this_thread(move || BEGAN + began.elapsed());
+        work.await
+    })
+}
+
+/// Plays one history. What was charged, and its steps. The clocks of this thread are played from then on.
+fn play(ground: &Ground, seed: u64) -> (Usdc, String) {
+    in_played_time(async {
         let state = State::new(seed);
         let played = async { History::begin(ground, &state).await.play().await };
         let charged = AssertUnwindSafe(played).catch_unwind().await.unwrap_or_else(|panic| {
@@ -68,7 +76,7 @@ fn play(ground: &Ground, seed: u64) -> (Usdc, String) {
 
 #[test]
 fn both_nodes_leave_with_what_is_theirs_whatever_network_chain_and_deaths_do() {
-    let (ground, _kept) = lay();
+    let (ground, _kept) = lay(PUBLIC);
     if let Ok(seed) = env::var("FARTHING_SEED") {
         let seed = seed.parse().expect("FARTHING_SEED is the number that a failure named");
         let (charged, log) = apart(|| play(&ground, seed));
@@ -96,7 +104,7 @@ fn both_nodes_leave_with_what_is_theirs_whatever_network_chain_and_deaths_do() {
 
 #[test]
 fn a_seed_plays_the_same_history_on_a_played_chain_each_time() {
-    let (ground, _kept) = lay();
+    let (ground, _kept) = lay(PUBLIC);
     for seed in 0..2 {
         let [first, again] = [(); 2].map(|()| apart(|| play(&ground, seed)));
         assert!(first.1.lines().count() > 60, "{}", first.1);

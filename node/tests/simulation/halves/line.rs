@@ -33,6 +33,11 @@ enum Fate {
 }
 
 impl Shared {
+    /// The time that a message is usually on its way.
+    fn usual(&mut self) -> Duration {
+        self.millis(1, self.usual_ms_max[0])
+    }
+
     fn fate(&mut self) -> Fate {
         let kind = if self.has_faults { self.random.below(100) } else { 100 };
         match kind {
@@ -41,8 +46,8 @@ impl Shared {
             10..16 => Fate::Broken { seen: self.millis(20, 500), arrives: Some(self.millis(0, 4_400)) },
             16..19 => Fate::Silent,
             _ => {
-                let takes = if kind < 24 { self.millis(500, 3_000) } else { self.millis(1, 300) };
-                let (arrives, back) = (self.arrival(takes), self.millis(1, 300));
+                let takes = if kind < 24 { self.millis(500, 3_000) } else { self.usual() };
+                let (arrives, back) = (self.arrival(takes), self.usual());
                 Fate::Carried { arrives, back, is_answer_lost: (24..34).contains(&kind) }
             }
         }

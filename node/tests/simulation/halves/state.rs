@@ -24,6 +24,8 @@ pub struct Shared {
     pub random: Random,
     /// Cleared when faults stop.
     pub has_faults: bool,
+    /// The longest that a message is usually on its way, and an answer of the service being made, in milliseconds.
+    pub usual_ms_max: [u64; 2],
     pub owner: Option<OwnerThere>,
     /// Another one for each start of the owner.
     pub run: u64,
@@ -118,6 +120,7 @@ impl State {
         Self(Arc::new(Mutex::new(Shared {
             random: Random::new(seed),
             has_faults: true,
+            usual_ms_max: [300, 200],
             owner: None,
             run: 0,
             connection: Connection::new(0),
@@ -204,7 +207,7 @@ impl Shared {
             self.broken.push(format!("call {number}: {broken}"));
         }
         let end = match self.random.below(if self.has_faults { 100 } else { 1 }) {
-            0..82 => self.answer_well(number, 1, 200),
+            0..82 => self.answer_well(number, 1, self.usual_ms_max[1]),
             82..88 => Execution::Answer(http::StatusCode::INTERNAL_SERVER_ERROR, self.millis(1, 200)),
             88..92 => self.answer_well(number, 1_000, 6_000),
             // A read is sent again after that, which is one execution more. It has no more than one after its end.
