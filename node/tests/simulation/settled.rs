@@ -13,6 +13,7 @@ mod first_call;
 mod ground;
 mod history;
 mod judge;
+mod patience;
 mod run;
 
 use std::{
@@ -29,7 +30,7 @@ use futures::FutureExt;
 use tokio::{runtime::Builder, time::Instant};
 
 use self::{
-    ground::{BEGAN, Ground, Kept, PUBLIC},
+    ground::{BEGAN, Ground, Kept, PUBLIC, UNLIMITED},
     history::History,
 };
 use crate::{halves::state::State, random::seeds};
@@ -43,10 +44,10 @@ fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     done.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-fn lay(chain: &[&str]) -> (Ground, Kept) {
+fn lay(settings: &[&str], timeout_secs: Option<u16>) -> (Ground, Kept) {
     apart(|| {
         clock::play_on_this_thread(|| BEGAN);
-        Ground::lay(chain)
+        Ground::lay(settings, timeout_secs)
     })
 }
 
@@ -76,7 +77,7 @@ fn play(ground: &Ground, seed: u64) -> (Usdc, String) {
 
 #[test]
 fn both_nodes_leave_with_what_is_theirs_whatever_network_chain_and_deaths_do() {
-    let (ground, _kept) = lay(PUBLIC);
+    let (ground, _kept) = lay(&[PUBLIC, UNLIMITED].concat(), None);
     if let Ok(seed) = env::var("FARTHING_SEED") {
         let seed = seed.parse().expect("FARTHING_SEED is the number that a failure named");
         let (charged, log) = apart(|| play(&ground, seed));
@@ -104,7 +105,7 @@ fn both_nodes_leave_with_what_is_theirs_whatever_network_chain_and_deaths_do() {
 
 #[test]
 fn a_seed_plays_the_same_history_on_a_played_chain_each_time() {
-    let (ground, _kept) = lay(PUBLIC);
+    let (ground, _kept) = lay(&[PUBLIC, UNLIMITED].concat(), None);
     for seed in 0..2 {
         let [first, again] = [(); 2].map(|()| apart(|| play(&ground, seed)));
         assert!(first.1.lines().count() > 60, "{}", first.1);

@@ -33,9 +33,9 @@ enum Fate {
 }
 
 impl Shared {
-    /// The time that a message is usually on its way.
-    fn usual(&mut self) -> Duration {
-        self.millis(1, self.usual_ms_max[0])
+    /// The usual time of a message on its way.
+    fn way(&mut self) -> Duration {
+        self.millis(1, self.usual.way_ms_max)
     }
 
     fn fate(&mut self) -> Fate {
@@ -46,8 +46,8 @@ impl Shared {
             10..16 => Fate::Broken { seen: self.millis(20, 500), arrives: Some(self.millis(0, 4_400)) },
             16..19 => Fate::Silent,
             _ => {
-                let takes = if kind < 24 { self.millis(500, 3_000) } else { self.usual() };
-                let (arrives, back) = (self.arrival(takes), self.usual());
+                let takes = if kind < 24 { self.millis(500, 3_000) } else { self.way() };
+                let (arrives, back) = (self.arrival(takes), self.way());
                 Fate::Carried { arrives, back, is_answer_lost: (24..34).contains(&kind) }
             }
         }

@@ -14,7 +14,10 @@ use super::{
     in_played_time, lay,
     run::{ConsumerRun, OwnerRun},
 };
-use crate::{disk::Disk, halves::state::State};
+use crate::{
+    disk::Disk,
+    halves::state::{State, Usual},
+};
 
 /// For all that a first call waits for, computing aside.
 const WAITS_MAX: Duration = Duration::from_millis(150);
@@ -31,7 +34,7 @@ async fn first_call(ground: &Ground, after_look: Duration) -> Duration {
     {
         let mut shared = state.lock();
         shared.has_faults = false;
-        shared.usual_ms_max = [1, 1];
+        shared.usual = Usual { way_ms_max: 1, service_ms: [1, 1], is_service_failing: false };
     }
     let blocks = Blocks::begin(ground, &state);
     blocks.hurry();
@@ -43,8 +46,8 @@ async fn first_call(ground: &Ground, after_look: Duration) -> Duration {
     let ordered = Instant::now();
     consumer.order(ground, &state, 1);
     loop {
-        let told = state.lock().told().next();
-        if let Some((_, charged)) = told {
+        let told = state.lock().told_of(1);
+        if let Some(charged) = told {
             assert!(!charged.is_zero(), "the call is not bought:\n{}", state.log());
             return ordered.elapsed();
         }
@@ -55,7 +58,7 @@ async fn first_call(ground: &Ground, after_look: Duration) -> Duration {
 
 #[test]
 fn a_first_call_waits_less_than_150_ms_at_whatever_moment_its_owner_looks_at_the_chain() {
-    let (ground, _kept) = lay(LOCAL);
+    let (ground, _kept) = lay(LOCAL, None);
     for millis in (0..LOOKS_EVERY_MS).step_by(5) {
         let after_look = Duration::from_millis(millis);
         let waited = apart(|| in_played_time(first_call(&ground, after_look)));
