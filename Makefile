@@ -168,7 +168,7 @@ dist: ## Pack a release into target/dist: archive, .deb, bill of materials, chec
 	BYTES_MAX="$(BYTES_MAX)" deploy/dist.sh "$${base[@]}" "$$target" "$$programs/farthing" target/dist
 
 .PHONY: dist-test
-dist-test: tools-deps build ## Test the files of a release: build them from the development build, then install, use and remove them in a clean Debian; needs root and debootstrap
+dist-test: anvil tools-deps build ## Test the files of a release: build them from the development build, then install, sell with and remove them in a clean Debian; needs root and debootstrap
 	deploy/test/dist-test.sh "$(programs)"
 
 .PHONY: arm64-test

@@ -4,7 +4,8 @@
 # In order: all of them made twice, of a program that is built already, and compared; checksums; the bill of materials,
 # judged by its standard's schema; a stand-in packed for arm64; `cargo install` held against what is tested; features
 # that are for simulations alone; the .deb installed into a clean Debian, its service's command run as its user, upgraded,
-# removed and purged; the archive unpacked there; the container image loaded and run.
+# removed and purged; the seller's quickstart followed there with it, by a user who has no compiler; the archive unpacked there;
+# the container image loaded, and run as a node that is stopped and started again.
 #
 # The clean Debian needs root and debootstrap, which asks the mirror of this machine's apt once; then it is in the cache.
 # The image needs an engine, as in compose-test.sh. What cannot be tried is skipped and says so.
@@ -18,6 +19,8 @@ cd "$(dirname "$script")/../.."
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/farthing"
 # Two slow cores make a wallet here, a second of hashing, and may have other work at the same time.
 healthy_within_secs=90
+# From the installation to the seller's first USDC, as the quickstart promises it.
+sold_within_secs=600
 data=/var/lib/farthing
 settings=/etc/farthing/farthing.env
 
@@ -129,6 +132,25 @@ try_package() {
     say "installed again, with the same wallet; and purged without one: nothing stays"
 }
 
+# An ordinary user with the package and no compiler sells a call: every command of the seller's quickstart, in order, against a chain
+# that poses as Base Sepolia. The test plays that chain and the buyer, who lives on this machine.
+try_quickstart() {
+    local tool began="$SECONDS"
+    for tool in cc gcc clang rustc cargo; do
+        ! "${in_root[@]}" sh -c "command -v $tool" >/dev/null || fail "the clean Debian has a compiler: $tool"
+    done
+    quietly "apt does not install the package" "${in_root[@]}" apt-get install --yes -o Dpkg::Use-Pty=0 /tmp/farthing.deb
+    quietly "there is no seller" "${in_root[@]}" useradd --create-home --shell /bin/sh --user-group seller
+    quietly "the quickstart does not lead to a sale" env FARTHING_CLEAN_ROOT="$root" \
+        "$first_steps" --exact quickstart::whoever_follows_the_quickstarts_sells_and_buys
+    # No test at all would pass as well.
+    contains "the test of the quickstart" "$said" "1 passed; 0 failed"
+    [[ -s "$root/home/seller/.local/share/farthing/wallet.json" ]] || fail "the seller of the clean Debian has no wallet"
+    ((SECONDS - began < sold_within_secs)) || fail "the first sale took $((SECONDS - began)) s, more than $sold_within_secs"
+    quietly "the package is not purged" "${in_root[@]}" dpkg --purge farthing
+    say "a user without a compiler has sold a call and claimed its price, $((SECONDS - began)) s after the installation began"
+}
+
 # As deploy/README.md says it.
 try_archive() {
     local tree="/tmp/$name" licence
@@ -147,7 +169,7 @@ try_archive() {
 }
 
 if [[ "${1:-}" == --inside ]]; then
-    work="$2" kept="$3" name="$4" version="$5" SECONDS="$6" root="$2/clean"
+    work="$2" kept="$3" name="$4" version="$5" SECONDS="$6" first_steps="$7" root="$2/clean"
     in_root=(chroot "$root" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive)
     as_user=("${in_root[@]}" setpriv --reuid farthing --regid farthing --clear-groups --no-new-privs --bounding-set=-all)
     ip link set lo up
@@ -161,6 +183,7 @@ if [[ "${1:-}" == --inside ]]; then
     cp "$work/once/$name.tar.gz" "$root/tmp/"
     say "a clean Debian is ready"
     try_package
+    try_quickstart
     try_archive
     exit
 fi
@@ -170,6 +193,7 @@ fi
 tear_down() {
     local code="$?"
     trap - EXIT INT TERM
+    if [[ -n "$container" ]]; then docker rm --force --volumes "$container" >/dev/null 2>&1 || true; fi
     if [[ -n "$image" ]]; then docker image rm --force "$image" "$image-base" >/dev/null 2>&1 || true; fi
     stop_engine "$code"
     rm -rf "$work"
@@ -304,14 +328,48 @@ make_debian() {
     tar --create --file "$kept.part" --directory "$root" . && mv "$kept.part" "$kept"
 }
 
+# The program of the tests that follow the quickstarts.
+find_first_steps() {
+    quietly "the test of the quickstarts is not built" \
+        cargo test --workspace --test first_steps --locked --no-run --color never
+    first_steps="$(sed -nE 's/^ *Executable .*\((.*)\)$/\1/p' <<<"$said")"
+    [[ -x "$first_steps" ]] || fail "cargo does not say where the test of the quickstarts is: $said"
+    first_steps="$(realpath "$first_steps")"
+}
+
 try_in_debian() {
     local what="the packages in a clean Debian, because" tool
     [[ "$(id -u)" == 0 ]] || { skipped "$what only root can make one"; return; }
     for tool in debootstrap unshare ip curl; do
         command -v "$tool" >/dev/null || { skipped "$what $tool is missing (apt-get install debootstrap iproute2 curl)"; return; }
     done
+    find_first_steps
     make_debian || { skipped "$what debootstrap could not make one (its last words may stand above)"; return; }
-    unshare --net --mount --pid --fork --kill-child --mount-proc "$script" --inside "$work" "$kept" "$name" "$version" "$SECONDS"
+    unshare --net --mount --pid --fork --kill-child --mount-proc "$script" --inside "$work" "$kept" "$name" "$version" "$SECONDS" "$first_steps"
+}
+
+# The wallet of the image's node, once it answers.
+wallet_of_container() {
+    local deadline="$((SECONDS + healthy_within_secs))"
+    until docker exec "$container" /usr/local/bin/farthing status >/dev/null 2>&1; do
+        ((SECONDS < deadline)) || fail "the image's node does not answer: $(docker logs --tail 20 "$container" 2>&1)"
+        sleep 0.5
+    done
+    docker exec "$container" /usr/local/bin/farthing wallet address
+}
+
+# With the options of deploy/README.md, and no network.
+try_container() {
+    local first
+    container="$(docker run --detach --network none --read-only --tmpfs /tmp --cap-drop ALL --security-opt no-new-privileges \
+        --env FARTHING_CHAIN__PRESET=base-sepolia "$image")"
+    first="$(wallet_of_container)"
+    contains "the wallet of the image's node" "$first" 0x
+    contains "what its log says of the wallet" "$(docker logs "$container" 2>&1)" "$first"
+    docker stop -t 40 "$container" >/dev/null
+    expect "the exit code of a node that is stopped" "$(docker inspect --format '{{.State.ExitCode}}' "$container")" 0
+    docker start "$container" >/dev/null
+    expect "the wallet of the node that is started again" "$(wallet_of_container)" "$first"
 }
 
 try_image() {
@@ -326,11 +384,12 @@ try_image() {
     docker load --quiet --input "$work/image/$name.image.tar.gz" >/dev/null
     contains "the version of the image's program" "$(docker run --rm --read-only --network none "$image" version)" "farthing $version"
     expect "the user of the image" "$(docker image inspect --format '{{.Config.User}}' "$image")" 10001:10001
-    say "the image is loaded from its file and runs"
+    try_container
+    say "the image is loaded from its file and runs as a node, which keeps its wallet"
 }
 
 programs="$(realpath "$1")"
-image=""
+image="" container=""
 work="$(mktemp -d "${TMPDIR:-/tmp}/farthing-dist-test.XXXXXX")"
 trap tear_down EXIT
 trap 'exit 130' INT

@@ -27,8 +27,9 @@ const CHANNEL_LAG: Duration = Duration::from_secs(20);
 const START_LAG: Duration = Duration::from_secs(3);
 const RETRY_EVERY: Duration = Duration::from_millis(250);
 /// Pauses before the first copies for an owner that has not seen a deposit of a moment ago: mostly its next look at the
-/// chain shows it. Together they are [`RETRY_EVERY`], so an owner that sees nothing is sent five copies more, once.
-const FIRST_PAUSES_MS: [u64; 6] = [10, 20, 30, 40, 50, 100];
+/// chain shows it. Together they are [`RETRY_EVERY`], so an owner that sees nothing is sent five copies more, once. The fifth copy
+/// leaves after 120 ms: an owner that looks every 100 ms has stored by then what it saw.
+const FIRST_PAUSES_MS: [u64; 6] = [10, 20, 30, 30, 30, 130];
 /// An owner answers a question from its memory or its ledger.
 pub(super) const ASK_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -368,7 +369,11 @@ mod tests {
             });
             sent.take_while(|at| *at <= time).count()
         };
-        assert_eq!(sent_within(Duration::from_millis(150)), 5, "an owner that looks every 100 ms");
+        assert_eq!(
+            sent_within(Duration::from_millis(120)),
+            5,
+            "an owner that looks every 100 ms has time to store"
+        );
         assert_eq!(sent_within(RETRY_EVERY), 6);
         for retries in [2_u32, 4, 80] {
             let flat = usize::try_from(retries).unwrap();

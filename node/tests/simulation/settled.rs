@@ -10,9 +10,11 @@
 //! `FARTHING_SEED=17 cargo test -p farthing-node --test simulation settled::both` plays one and tells its steps.
 
 mod blocks;
+mod first_call;
 mod ground;
 mod history;
 mod judge;
+mod patience;
 mod run;
 
 use std::{
@@ -26,7 +28,7 @@ use futures::FutureExt;
 use tokio::{runtime::Builder, time::Instant};
 
 use self::{
-    ground::{BEGAN, Ground, Kept},
+    ground::{BEGAN, Ground, Kept, PUBLIC, UNLIMITED},
     history::{History, STEPS},
 };
 use crate::{
@@ -45,20 +47,27 @@ fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     done.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-fn lay() -> (Ground, Kept) {
+fn lay(settings: &[&str], timeout_secs: Option<u16>) -> (Ground, Kept) {
     apart(|| {
         clock::play_on_this_thread(|| BEGAN);
-        Ground::lay()
+        Ground::lay(settings, timeout_secs)
     })
 }
 
-/// Plays one history to its rest. The clocks of this thread are played from then on.
-fn attempt(ground: &Ground, history: &[u8]) -> Attempted {
+/// Does something while the clocks of this thread pass at once. They are played from then on.
+fn in_played_time<T>(work: impl Future<Output = T>) -> T {
     play_on_this_thread();
     let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
         let began = Instant::now();
         clock::play_on_this_thread(move || BEGAN + began.elapsed());
+        work.await
+    })
+}
+
+/// Plays one history to its rest. The clocks of this thread are played from then on.
+fn attempt(ground: &Ground, history: &[u8]) -> Attempted {
+    in_played_time(async {
         let state = State::new(history, STEPS);
         let played = async { History::begin(ground, &state).await.play().await };
         let charged = AssertUnwindSafe(played).catch_unwind().await;
@@ -73,7 +82,7 @@ fn attempt(ground: &Ground, history: &[u8]) -> Attempted {
 
 #[test]
 fn both_nodes_leave_with_what_is_theirs_whatever_network_chain_and_deaths_do() {
-    let (ground, _kept) = lay();
+    let (ground, _kept) = lay(&[PUBLIC, UNLIMITED].concat(), None);
     let attempt = |history: &[u8], _: bool| attempt(&ground, history);
     let settled = Simulation { name: "settled::both_nodes_leave", tries: TRIES, attempt: &attempt };
     let cores = thread::available_parallelism().map_or(1, usize::from);
@@ -86,7 +95,7 @@ fn both_nodes_leave_with_what_is_theirs_whatever_network_chain_and_deaths_do() {
 
 #[test]
 fn a_seed_plays_the_same_history_on_a_played_chain_each_time() {
-    let (ground, _kept) = lay();
+    let (ground, _kept) = lay(&[PUBLIC, UNLIMITED].concat(), None);
     let play = |history: &[u8]| apart(|| attempt(&ground, history).unwrap());
     for seed in 0..2 {
         let first = play(&history_of(seed));
@@ -101,7 +110,7 @@ fn a_seed_plays_the_same_history_on_a_played_chain_each_time() {
 
 #[test]
 fn any_bytes_are_a_history_on_a_played_chain() {
-    let (ground, _kept) = lay();
+    let (ground, _kept) = lay(&[PUBLIC, UNLIMITED].concat(), None);
     for history in [vec![0xff; 9], vec![0x2a; 60], (0..=255).collect()] {
         assert!(apart(|| attempt(&ground, &history).is_ok()), "{}", hex::encode(history));
     }

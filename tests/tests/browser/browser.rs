@@ -5,6 +5,7 @@ use std::{
     net::TcpStream,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    sync::Once,
     time::Duration,
 };
 
@@ -29,6 +30,9 @@ pub const STRANGER: &str = "stranger.example";
 pub const START_PAGE: &str = "about:blank";
 
 const AXE: &str = "tools/node_modules/axe-core/axe.min.js";
+/// Another version may show pages otherwise, so the first test that opens a browser says which one it met.
+static TOLD: Once = Once::new();
+
 /// Ports that chromedriver chooses before it is given up.
 const DRIVER_STARTS_MAX: usize = 5;
 
@@ -135,7 +139,7 @@ impl Browser {
             .capabilities(capabilities)
             .connect(&format!("http://127.0.0.1:{port}"))
             .await?;
-        Ok(Self {
+        let browser = Self {
             client,
             axe: tools.axe.clone(),
             console: console.to_owned(),
@@ -144,7 +148,19 @@ impl Browser {
             driver,
             port,
             _profile: profile,
-        })
+        };
+        let named = browser.named()?;
+        TOLD.call_once(|| tell(&format!("\n  The tests in a browser met {named}.\n")));
+        Ok(browser)
+    }
+
+    /// Name and version, as the browser gives them.
+    pub fn named(&self) -> Result<String> {
+        let told = self.client.capabilities().context("the browser says nothing of itself")?;
+        let part = |name: &str| {
+            told.get(name).and_then(Value::as_str).with_context(|| format!("no {name}: {told:?}"))
+        };
+        Ok(format!("{} {}", part("browserName")?, part("browserVersion")?))
     }
 
     pub async fn goto(&self, path: &str) -> Result<()> {

@@ -51,6 +51,9 @@ async fn a_browser_begins_on_an_empty_page_and_its_new_tab_page_is_nobodys_reque
     let origin = serve(Router::new().route("/", get(async || Html(page)))).await?;
     let browser = Browser::open(&tools, &origin, true).await?;
     ensure!(browser.client.current_url().await?.as_str() == START_PAGE);
+    // What it said of itself, so that a test that fails elsewhere can be repeated.
+    let named = browser.named()?;
+    ensure!(named.starts_with("chrom") && named.matches('.').count() == 3, "{named}");
     browser.client.goto("chrome://new-tab-page/").await?;
     browser.goto("/").await?;
     let asked = browser.requests().await?;

@@ -1,9 +1,12 @@
 //! The two quickstarts, followed to the letter: every command in a real shell, on an anvil that poses as Base Sepolia, until
-//! one has sold what the other bought, and the other has the rest of its deposit back.
+//! one has sold what the other bought, and the other has the rest of its deposit back. `deploy/test/dist-test.sh` has the seller
+//! follow them with the installed package, as a user of a clean Debian.
 
 mod document;
 mod posing;
 mod reader;
+
+use std::env;
 
 use anyhow::{Context, Result, bail, ensure};
 use axum::{Router, http::header::CONTENT_TYPE, response::IntoResponse, routing::get};
@@ -18,6 +21,9 @@ use reader::Reader;
 
 const SELLER: &str = "docs/quickstart-seller.md";
 const BUYER: &str = "docs/quickstart-buyer.md";
+
+/// Names the root in which the seller is a user with nothing but what is installed there.
+const CLEAN_ROOT: &str = "FARTHING_CLEAN_ROOT";
 
 /// The server of the example, and its service, as the documents name them.
 const SERVER: &str = "http://127.0.0.1:8080";
@@ -38,7 +44,10 @@ const BOUGHT: Usdc = Usdc::from_micros(4_000);
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_follows_the_quickstarts_sells_and_buys() -> Result<()> {
     let posing = Posing::start().await?;
-    let mut seller = Reader::new(&posing).await?;
+    let mut seller = match env::var_os(CLEAN_ROOT) {
+        Some(root) => Reader::in_clean_root(&posing, root.into()).await?,
+        None => Reader::new(&posing).await?,
+    };
     let server = serve(Router::new().route("/tides", get(tides))).await?;
     std::fs::write(seller.folder().join("openapi.json"), description(&server))?;
     seller.fill(SERVER, server);

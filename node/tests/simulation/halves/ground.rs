@@ -91,7 +91,7 @@ impl Ground {
             close_delay_secs: config.chain.close_delay_secs,
             salt: [0; 32],
         };
-        let (document, known) = runtime.block_on(published(&owner.signer, &accept, PRICE));
+        let (document, known) = runtime.block_on(published(&owner.signer, &accept, PRICE, None));
         let service = known.listing().service;
         let catalog = catalog(&consumer.key, &consumer.signer, &folder, Arc::new(known));
         let catalog = runtime.block_on(catalog);
@@ -154,8 +154,13 @@ fn empty_ledger() -> Ledger {
     Ledger::with_backend(InMemoryBackend::new()).unwrap()
 }
 
-/// Publishes the service at a price. As the owner's ledger has it, and as others read it.
-pub async fn published(owner: &Signer, accept: &Accept, price: &str) -> ((Bytes, Bytes), KnownService) {
+/// Publishes the service at a price, and with as long a time for each answer. As the owner's ledger has it, and as others read it.
+pub async fn published(
+    owner: &Signer,
+    accept: &Accept,
+    price: &str,
+    timeout_secs: Option<u16>,
+) -> ((Bytes, Bytes), KnownService) {
     let ledger = empty_ledger();
     let registry = Registry::load(
         owner.clone(),
@@ -171,6 +176,7 @@ pub async fn published(owner: &Signer, accept: &Accept, price: &str) -> ((Bytes,
         "category": "test",
         "upstream": UPSTREAM,
         "price": price,
+        "timeout_secs": timeout_secs,
         "operations": [
             { "method": "GET", "path": "/quakes", "parameters": number },
             { "method": "POST", "path": "/quakes", "parameters": number },

@@ -33,6 +33,11 @@ enum Fate {
 }
 
 impl Shared {
+    /// The usual time of a message on its way.
+    fn way(&mut self) -> Duration {
+        self.millis(1, self.usual.way_ms_max)
+    }
+
     /// Of a message of a call, or of none.
     fn fate(&mut self, call: Option<u64>) -> Fate {
         let kind = if self.has_faults { self.choices.below(100) } else { 100 };
@@ -42,8 +47,8 @@ impl Shared {
             10..16 => Fate::Broken { seen: self.millis(20, 500), arrives: Some(self.millis(0, 4_400)) },
             16..19 => Fate::Silent,
             _ => {
-                let takes = if kind < 24 { self.millis(500, 3_000) } else { self.millis(1, 300) };
-                let (arrives, back) = (self.arrival(call, takes), self.millis(1, 300));
+                let takes = if kind < 24 { self.millis(500, 3_000) } else { self.way() };
+                let (arrives, back) = (self.arrival(call, takes), self.way());
                 Fate::Carried { arrives, back, is_answer_lost: (24..34).contains(&kind) }
             }
         }

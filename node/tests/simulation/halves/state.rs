@@ -28,6 +28,7 @@ pub struct Shared {
     pub choices: Choices,
     /// Cleared when faults stop.
     pub has_faults: bool,
+    pub usual: Usual,
     pub owner: Option<OwnerThere>,
     /// Another one for each start of the owner.
     pub run: u64,
@@ -41,6 +42,17 @@ pub struct Shared {
     orders: BTreeMap<u64, (u32, Option<Usdc>)>,
     log: Vec<String>,
     started: Instant,
+}
+
+/// The course of things while nothing goes wrong, and an outage of the service.
+#[derive(Clone, Copy)]
+pub struct Usual {
+    /// The longest that a message is on its way, in milliseconds.
+    pub way_ms_max: u64,
+    /// The shortest and the longest time in which the service answers, in milliseconds.
+    pub service_ms: [u64; 2],
+    /// Whether the service answers with an error instead.
+    pub is_service_failing: bool,
 }
 
 /// The owner's node as it can be reached now.
@@ -129,6 +141,11 @@ impl Shared {
         self.orders.iter().filter_map(once)
     }
 
+    /// The charge that the caller of a call was told, once it has ended for certain.
+    pub fn told_of(&self, number: u64) -> Option<Usdc> {
+        self.orders.get(&number).and_then(|(_, told)| *told)
+    }
+
     /// Whether an answer or a charge of a call is stored.
     fn has_ended(&self, payer: Address, call_id: CallId) -> bool {
         let row = self.owner.as_ref().map(|owner| owner.ledger.served(payer, call_id).unwrap());
@@ -143,6 +160,7 @@ impl State {
         Self(Arc::new(Mutex::new(Shared {
             choices: Choices::of(history, seed_steps),
             has_faults: true,
+            usual: Usual { way_ms_max: 300, service_ms: [1, 200], is_service_failing: false },
             owner: None,
             run: 0,
             connection: Connection::new(0),
@@ -233,11 +251,14 @@ impl Shared {
         if let Err(broken) = self.service.execute(call_id, is_safe, has_ended) {
             self.broken.push(format!("call {number}: {broken}"));
         }
+        let Usual { service_ms: [least, most], is_service_failing: is_failing, .. } = self.usual;
         let end = match self.choices.below(if self.has_faults { 100 } else { 1 }) {
-            0..78 => self.answer_well(number, 1, 200),
+            0..82 if is_failing => {
+                Execution::Answer(http::StatusCode::INTERNAL_SERVER_ERROR, self.millis(1, 200))
+            }
             // Of a call without effects the owner ends the work itself, with its caller's deadline.
             78..82 if !is_safe => self.answer_well(number, TOO_SLOW_MS[0], TOO_SLOW_MS[1]),
-            78..82 => self.answer_well(number, 1, 200),
+            0..82 => self.answer_well(number, least, most),
             82..88 => Execution::Answer(http::StatusCode::INTERNAL_SERVER_ERROR, self.millis(1, 200)),
             88..92 => self.answer_well(number, 1_000, 6_000),
             // A read is sent again after that, which is one execution more. It has no more than one after its end.

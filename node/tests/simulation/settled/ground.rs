@@ -23,6 +23,12 @@ pub const PER_DAY: Usdc = Usdc::from_micros(200_000);
 /// The shortest that the settings allow.
 pub const CLOSE_DELAY_SECS: u64 = 3_600;
 const CHAIN_ID: u64 = 31_337;
+/// The settings of a public chain, whose endpoints are believed as late as those of any other.
+pub const PUBLIC: &[&str] = &["chain.preset=custom", "chain.kind=testnet", "chain.poll_interval_ms=5000"];
+/// No limit of uncharged calls holds up a history.
+pub const UNLIMITED: &[&str] = &["limits.uncharged_per_minute=1000000", "limits.uncharged_in_all=1000000"];
+/// The settings of a chain of one's own, asked as often as in `make demo`.
+pub const LOCAL: &[&str] = &["chain.preset=local", "chain.poll_interval_ms=100"];
 const TOKEN: Address = Address::from_bytes([0x7c; 20]);
 
 /// One node's wallet.
@@ -70,10 +76,11 @@ pub struct Kept {
 }
 
 impl Ground {
-    pub fn lay() -> (Self, Kept) {
+    /// Lays it for nodes with these settings, and a service that has so long for an answer.
+    pub fn lay(settings: &[&str], timeout_secs: Option<u16>) -> (Self, Kept) {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let config = Arc::new(config());
+        let config = Arc::new(config(settings));
         let spec = chain_spec(&config).unwrap();
         let (consumer, owner) = (Party::new(21, 0, &spec), Party::new(22, 1, &spec));
         let accept = accept(&config, spec.escrow(), owner.wallet());
@@ -86,7 +93,7 @@ impl Ground {
             salt: [0; 32],
         };
         let id = channel.id(&spec.escrow().domain());
-        let (document, known) = runtime.block_on(published(&owner.signer, &accept, PRICE));
+        let (document, known) = runtime.block_on(published(&owner.signer, &accept, PRICE, timeout_secs));
         let service = known.listing().service;
         let catalog = catalog(&consumer.key, &consumer.signer, &folder, Arc::new(known));
         let catalog = runtime.block_on(catalog);
@@ -103,18 +110,14 @@ impl Ground {
     }
 }
 
-/// The settings of a node on a public chain, whose endpoints are believed as late as those of any other. A deposit is worth ten
-/// calls, so that a history makes several; a few calls are worth a claim.
-fn config() -> Config {
-    let set = [
-        "chain.preset=custom".to_owned(),
-        "chain.kind=testnet".to_owned(),
+/// The settings of a node. A deposit is worth ten calls, so that a history makes several; a few calls are worth a claim.
+fn config(settings: &[&str]) -> Config {
+    let common = [
         format!("chain.chain_id={CHAIN_ID}"),
         // Nobody is asked there.
         "chain.rpc_urls=http://127.0.0.1:9".to_owned(),
         format!("chain.token={TOKEN}"),
         format!("chain.close_delay_secs={CLOSE_DELAY_SECS}"),
-        "chain.poll_interval_ms=5000".to_owned(),
         "spending.price_max=0.02".to_owned(),
         format!("spending.per_day={PER_DAY}"),
         format!("spending.per_secret_day={PER_DAY}"),
@@ -124,10 +127,8 @@ fn config() -> Config {
         "settlement.claim_min=0.04".to_owned(),
         "settlement.claim_gas_factor=1".to_owned(),
         "limits.call_total_ms=20000".to_owned(),
-        "limits.uncharged_per_minute=1000000".to_owned(),
-        "limits.uncharged_in_all=1000000".to_owned(),
     ];
-    let sources =
-        Sources { data_dir: Some("/nowhere/farthing".into()), set: set.into(), ..Sources::default() };
+    let set = settings.iter().map(|setting| (*setting).to_owned()).chain(common).collect();
+    let sources = Sources { data_dir: Some("/nowhere/farthing".into()), set, ..Sources::default() };
     load(&sources).unwrap().config
 }

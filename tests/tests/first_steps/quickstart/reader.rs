@@ -1,12 +1,7 @@
 //! Somebody who follows a document: a folder, a shell with the built program first on its path, and what stands in the places
-//! that every reader fills.
+//! that every reader fills. Or a user of a clean root, in whose shell there is only what is installed there.
 
-use std::{
-    ffi::OsString,
-    fs::File,
-    path::{Path, PathBuf},
-    process::Stdio,
-};
+use std::{ffi::OsString, fs::File, path::PathBuf, process::Stdio};
 
 use anyhow::{Context, Result, ensure};
 use farthing_control::{ControlClient, endpoint};
@@ -23,14 +18,27 @@ use super::{
     posing::Posing,
 };
 
+/// The one user of a clean root, with a group of the same name, and the home in that root.
+const USER: &str = "seller";
+const HOME: &str = "home/seller";
+const CLEAN_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 pub(crate) struct Reader {
-    folder: tempfile::TempDir,
+    place: Place,
     environment: Vec<(String, String)>,
     path: OsString,
     /// What the document says, and what is there in its place.
     filled: Vec<(&'static str, String)>,
     /// Commands that keep running; they end with the test.
     running: Vec<Child>,
+}
+
+/// Where commands are typed.
+enum Place {
+    /// In a folder of this machine.
+    Here(tempfile::TempDir),
+    /// In the user's home in another root.
+    CleanRoot(PathBuf),
 }
 
 impl Reader {
@@ -40,7 +48,7 @@ impl Reader {
         let folder = tempfile::tempdir()?;
         let [gateway, network, panel] = [free_port()?, free_port()?, free_port()?];
         let own = [
-            ("FARTHING_NODE__DATA_DIR", data_in(folder.path()).display().to_string()),
+            ("FARTHING_NODE__DATA_DIR", folder.path().join("node").display().to_string()),
             ("FARTHING_GATEWAY__LISTEN", format!("127.0.0.1:{gateway}")),
             ("FARTHING_PANEL__LISTEN", format!("127.0.0.1:{panel}")),
             (
@@ -56,13 +64,38 @@ impl Reader {
             ("localhost:3002", format!("localhost:{panel}")),
         ];
         let path = path()?;
+        let home = ("HOME".to_owned(), folder.path().display().to_string());
+        let environment = posing.environment().into_iter().chain(own).chain([home]).collect();
+        Ok(Self { place: Place::Here(folder), environment, path, filled, running: Vec::new() })
+    }
+
+    /// A user of a clean root (`deploy/test/dist-test.sh`), where the node has its usual folder and its usual ports. The addresses of
+    /// port 3001 are those of this machine alone, as for every reader here.
+    pub(crate) async fn in_clean_root(posing: &Posing, root: PathBuf) -> Result<Self> {
+        let listen = "/ip4/127.0.0.1/tcp/3001,/ip4/127.0.0.1/udp/3001/quic-v1";
+        let own = [("FARTHING_NETWORK__LISTEN", listen.to_owned()), ("HOME", format!("/{HOME}"))];
+        let own = own.map(|(name, value)| (name.to_owned(), value));
+        let filled = vec![("/dns4/node.example/tcp/3001", posing.bootstrap().await?)];
         let environment = posing.environment().into_iter().chain(own).collect();
-        Ok(Self { folder, environment, path, filled, running: Vec::new() })
+        let place = Place::CleanRoot(root);
+        Ok(Self { place, environment, path: CLEAN_PATH.into(), filled, running: Vec::new() })
     }
 
     /// The folder in which commands are typed.
-    pub(crate) fn folder(&self) -> &Path {
-        self.folder.path()
+    pub(crate) fn folder(&self) -> PathBuf {
+        match &self.place {
+            Place::Here(folder) => folder.path().to_owned(),
+            Place::CleanRoot(root) => root.join(HOME),
+        }
+    }
+
+    /// The folder of the node.
+    fn data(&self) -> PathBuf {
+        let in_folder = match self.place {
+            Place::Here(_) => "node",
+            Place::CleanRoot(_) => ".local/share/farthing",
+        };
+        self.folder().join(in_folder)
     }
 
     /// From here on `there` is what stands where the document says `shown`.
@@ -72,7 +105,7 @@ impl Reader {
 
     /// The reader's node, once it runs.
     pub(crate) fn node(&self) -> ControlClient {
-        ControlClient::in_folder(&data_in(self.folder()))
+        ControlClient::in_folder(&self.data())
     }
 
     pub(crate) async fn wallet(&self) -> Result<Address> {
@@ -128,13 +161,12 @@ impl Reader {
     }
 
     fn command(&self, script: &str) -> Command {
-        let mut command = Command::new("sh");
+        let mut command = self.place.shell();
         command
             .args(["-eu", "-c", script])
             .current_dir(self.folder())
             .env_clear()
             .env("PATH", &self.path)
-            .env("HOME", self.folder())
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .kill_on_drop(true);
@@ -142,8 +174,16 @@ impl Reader {
     }
 }
 
-fn data_in(folder: &Path) -> PathBuf {
-    folder.join("node")
+impl Place {
+    /// A shell as this place's user. What is named before it becomes the shell, so that ending the one ends the other.
+    fn shell(&self) -> Command {
+        let Self::CleanRoot(root) = self else { return Command::new("sh") };
+        let mut command = Command::new("chroot");
+        command.arg(format!("--userspec={USER}:{USER}")).arg(root);
+        // A new root is entered at its top.
+        command.args(["env".to_owned(), format!("--chdir=/{HOME}"), "sh".to_owned()]);
+        command
+    }
 }
 
 fn judge(script: &str, ran: &Ran, claimed: Option<&str>) -> Result<()> {

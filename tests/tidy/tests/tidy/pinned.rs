@@ -137,6 +137,21 @@ fn actions_of_the_release_are_named_by_their_commits() {
 }
 
 #[test]
+fn a_release_has_no_larger_program_than_make_dist_packs() {
+    let makefile = read("Makefile");
+    let bounds: Vec<&str> = makefile.lines().filter_map(|line| line.strip_prefix("BYTES_MAX ?= ")).collect();
+    assert_eq!(bounds, ["50000000"], "the workflow reads this line");
+    let workflow = read(".github/workflows/release.yml").replace("\\\n", " ");
+    for (file, text, bound) in [
+        ("Makefile", &makefile, "BYTES_MAX=\"$(BYTES_MAX)\" "),
+        ("the workflow", &workflow, "BYTES_MAX=\"$(sed -n 's/^BYTES_MAX ?= //p' Makefile)\" "),
+    ] {
+        let packs: Vec<&str> = text.lines().filter(|line| line.contains("deploy/dist.sh ")).collect();
+        assert!(packs.len() == 1 && packs[0].contains(bound), "{file}: {packs:?}");
+    }
+}
+
+#[test]
 fn base_images_are_named_by_their_digests() {
     let text = read("deploy/Dockerfile");
     let from = |stage: &str| text.lines().filter(move |line| line.starts_with(stage)).collect::<Vec<_>>();
