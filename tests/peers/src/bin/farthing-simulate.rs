@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use farthing_peers::simulate::{
     catalog, full_node, network, news,
     options::{self, Choice, Command, Numbers, Wanted},
+    rest,
 };
 use farthing_simulation::{Adversary, Plan};
 use farthing_tests::report;
@@ -69,7 +70,8 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "catalog",
-        meaning: "One node's catalog: disk, memory, search, and a comparison with a neighbour that lacks some listings.",
+        meaning: "One node's catalog: disk, memory, search, a comparison with a neighbour that lacks some listings, and the traffic of \
+                  a full catalog beside it.",
         choices: &[
             LISTINGS,
             Choice {
@@ -198,6 +200,10 @@ fn run(command: &str, numbers: &Numbers) -> Result<()> {
             let section = runtime()?.block_on(catalog::run(plan, folder.path(), &[own, OPEN.to_owned()]))?;
             report::print_table("One node's catalog", &[&section])?;
             report::write_section(path, command, &section)?;
+            let rest = runtime()?.block_on(rest::run(plan.listings, folder.path()))?;
+            report::print_table("A full catalog at rest beside it", &[&rest])?;
+            rest.print_promise();
+            report::write_section(path, "full catalog at rest", &rest)?;
         }
         "node" => {
             let run = full_node::run(numbers.count("--listings"), numbers.count("--searches"));
