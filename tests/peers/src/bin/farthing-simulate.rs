@@ -85,8 +85,17 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "node",
-        meaning: "A whole node with a full catalog, as users run it: start, memory, search.",
-        choices: &[LISTINGS, SEARCHES],
+        meaning: "A whole node with many listings and records, as users run it: start, memory, search.",
+        choices: &[
+            LISTINGS,
+            Choice {
+                name: "--records",
+                default: 100_000,
+                least: 0,
+                meaning: "records of other nodes, 100,000 at most",
+            },
+            SEARCHES,
+        ],
     },
     Command {
         name: "idle",
@@ -206,9 +215,11 @@ fn run(command: &str, numbers: &Numbers) -> Result<()> {
             report::write_section(path, "full catalog at rest", &rest)?;
         }
         "node" => {
-            let run = full_node::run(numbers.count("--listings"), numbers.count("--searches"));
+            let (listings, records) = (numbers.count("--listings"), numbers.count("--records"));
+            let run = full_node::run(listings, records, numbers.count("--searches"));
             let section = runtime()?.block_on(run)?;
             report::print_table("A whole node", &[&section])?;
+            section.print_promise();
             report::write_section(path, command, &section)?;
         }
         "idle" => {
