@@ -1,4 +1,4 @@
-//! Records that a node shall know when it starts, for measurements of nodes that know many.
+//! Records that a stopped node is to know when it starts, for measurements of nodes that know many.
 
 use std::{io, path::Path};
 
