@@ -191,13 +191,13 @@ compose-test: anvil build ## Test that network: build it, buy from it, kill it, 
 	deploy/test/compose-test.sh "$(programs)" "$(anvil_program)"
 
 .PHONY: simulate
-simulate: anvil ## Simulate the directory of 10,000 nodes in virtual time, a network of 1,000 nodes, and a catalog of 100,000 listings; writes target/simulate/report.json
+simulate: anvil ## Simulate the directory of 10,000 nodes in virtual time, a network of 100 nodes, and a catalog of 100,000 listings; writes target/simulate/report.json
 	cargo build --workspace --bins --locked
 	"$(programs)/farthing-simulate" directory
 	"$(programs)/farthing-simulate" catalog
 	"$(programs)/farthing-simulate" node
 	"$(programs)/farthing-simulate" news
-	"$(programs)/farthing-simulate" network
+	"$(programs)/farthing-simulate" network --nodes 100 --gossiping 60 --lookups 100
 
 # HISTORIES of each simulation, from SEED on: the next part begins where the last one ended. WORLDS chooses simulations by their names.
 .PHONY: world

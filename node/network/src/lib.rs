@@ -94,6 +94,8 @@ pub use reach_report::{
 pub use records::IndexNode;
 pub use relay::RELAYED_BODY_BYTES_MAX;
 pub use rendezvous_report::{RendezvousEnd, RendezvousReport, RendezvousVisit};
+#[cfg(feature = "memory")]
+pub use saved::save_records;
 pub use start::{Inbound, Network};
 pub use status::{CounterSnapshot, Direction, DirectoryMode, Neighbour, NetworkStatus, PeerInfo};
 pub use sync::{InboundSync, SyncEnded, SyncStream};

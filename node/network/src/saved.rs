@@ -6,6 +6,8 @@
 //! time to time; the swarm never waits for a disk.
 
 mod file;
+#[cfg(feature = "memory")]
+mod fill;
 
 use std::{
     path::Path,
@@ -21,6 +23,8 @@ use farthing_protocol::wire::NetworkName;
 use parking_lot::Mutex;
 
 use self::file::File;
+#[cfg(feature = "memory")]
+pub use self::fill::save_records;
 use crate::{
     peer_book::PeerBook,
     records::{self, SharedRecords, StoredRecord},

@@ -16,6 +16,7 @@ pub mod network;
 pub mod news;
 pub mod options;
 pub mod population;
+pub mod rest;
 pub mod traffic;
 
 /// The network that simulated nodes belong to.

@@ -90,7 +90,8 @@ pub struct Found {
     pub p50_ms: u64,
     /// See `p50_ms`.
     pub p99_ms: u64,
-    /// Questions of a look-up, until it ended.
+    /// Questions of a look-up until it ended, of those that asked anybody: real nodes, with which these are compared, look for
+    /// what they do not hold.
     pub questions: f64,
     /// Peers in a table.
     pub peers: f64,
@@ -245,10 +246,10 @@ fn churn(world: &mut World, plan: &Plan, wallets: &[usize], newcomer: usize) {
 }
 
 fn summed_up(plan: &Plan, world: &World, searches: &[Search], newest: u64, began: Instant) -> Found {
-    let (mut times, mut old, mut questions) = (Vec::new(), 0, 0);
+    let (mut times, mut old, mut questions) = (Vec::new(), 0, Vec::new());
     for search in searches {
         let Some(told) = world.told.get(&search.id) else { continue };
-        questions += told.done.map_or(0, |(_, questions)| u64::from(questions));
+        questions.extend(told.done.map(|(_, questions)| questions));
         match told.found.iter().find(|(_, seq)| *seq == newest) {
             Some((at, _)) => times.push((at - search.began) / 1000),
             None => old += usize::from(!told.found.is_empty()),
@@ -269,10 +270,16 @@ fn summed_up(plan: &Plan, world: &World, searches: &[Search], newest: u64, began
         not_found: searches.len() - times.len() - old,
         p50_ms: quantile(50),
         p99_ms: quantile(99),
-        questions: ratio(questions, searches.len() as u64),
+        questions: mean_of_asked(&questions),
         peers: ratio(peers as u64, plan.nodes as u64),
         took_secs: (began.elapsed().as_secs_f64() * 10.0).round() / 10.0,
     }
+}
+
+/// Leaves out what the node held itself and told without a question.
+fn mean_of_asked(questions: &[u32]) -> f64 {
+    let asked = questions.iter().filter(|questions| **questions > 0).count();
+    ratio(questions.iter().copied().map(u64::from).sum(), asked as u64)
 }
 
 /// With two digits after the point.
@@ -302,6 +309,12 @@ mod tests {
         world.input(7, Input::Find(CommandId(1), name));
         world.run_until(world.now + 5 * SECOND, |_, _| {});
         assert_eq!(world.told[&CommandId(1)].found.iter().map(|(_, seq)| *seq).collect::<Vec<_>>(), [1]);
+    }
+
+    #[test]
+    fn what_a_node_holds_itself_says_nothing_of_how_many_questions_a_look_up_takes() {
+        assert_eq!(mean_of_asked(&[0, 40, 0, 44]), 42.0);
+        assert_eq!(mean_of_asked(&[0, 0]), 0.0);
     }
 
     #[test]

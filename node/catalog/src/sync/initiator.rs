@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use farthing_protocol::{
     limits,
-    reconciliation::{Comparison, Difference},
+    reconciliation::{Comparison, Difference, ROUNDS_MAX},
     shards::Shards,
     sync::{ItemName, SyncMessage},
 };
@@ -135,8 +135,13 @@ impl Initiator {
                 self.need.truncate(listings_max);
                 self.have.truncate(listings_max);
                 if let Some(next) = next {
-                    self.summary.rounds += 1;
-                    return Ok(Step::Send(SyncMessage::Compare(next.into())));
+                    if self.summary.rounds < ROUNDS_MAX {
+                        self.summary.rounds += 1;
+                        return Ok(Step::Send(SyncMessage::Compare(next.into())));
+                    }
+                    // Two catalogs that differ in hundreds of thousands of listings need more rounds than a session has. What is
+                    // known by now is exchanged; the next session passes over it, because both agree there.
+                    self.is_whole = false;
                 }
                 self.summary.lacked = self.need.len();
                 self.choose(now_secs).await?;

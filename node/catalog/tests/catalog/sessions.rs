@@ -182,20 +182,20 @@ fn invented(round: u32) -> SyncMessage {
 }
 
 #[tokio::test]
-async fn a_neighbour_that_always_names_more_is_left_after_so_many_rounds() {
+async fn after_so_many_rounds_of_a_comparison_what_is_known_by_then_is_fetched() {
     let world = bounded().await;
     let (mut session, _) = world.catalog.initiator(peer(1), false, NOW_SECS).await.unwrap();
     let mut rounds = 0;
-    let end = loop {
+    let wanted = loop {
         rounds += 1;
-        match session.on(invented(rounds), NOW_SECS).await {
-            Ok(Step::Send(SyncMessage::Compare(_))) => {}
-            Ok(step) => panic!("it believed {step:?}"),
-            Err(end) => break end,
+        match session.on(invented(rounds), NOW_SECS).await.unwrap() {
+            Step::Send(SyncMessage::Compare(_)) => {}
+            Step::Send(SyncMessage::Fetch(names)) => break names,
+            step => panic!("{step:?} after {rounds} rounds"),
         }
     };
-    assert!(matches!(end, SyncError::TooLong), "{end}");
-    assert!(rounds <= ROUNDS_MAX + 1, "{rounds}");
+    assert_eq!(rounds, ROUNDS_MAX);
+    assert!(!wanted.is_empty());
 }
 
 /// What sixteen hostile sessions at once, and one that we opened, may add to memory: a few frames each.

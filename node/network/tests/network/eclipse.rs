@@ -20,7 +20,9 @@ use tokio::sync::Notify;
 
 use crate::{
     raw::{self, RawCodec, Sent, raw_peer, wallet_keypair},
-    support::{Node, QUIC, TCP, config, network, new_key, record, signed_listing, until},
+    support::{
+        DEADLINE, Node, QUIC, TCP, config, network, new_key, pattern, record, request, signed_listing, until,
+    },
 };
 
 const HOSTILE_PEERS: usize = 50;
@@ -129,6 +131,15 @@ fn old_and_current(owner: &SecretKey) -> [NodeRecord; 2] {
     [old, current]
 }
 
+/// Keys of peers, first of the one that a node asks first for this owner.
+fn nearest_first<const COUNT: usize>(owner: &SecretKey) -> [SecretKey; COUNT] {
+    let place = |key: &SecretKey| Key::of(&wallet_keypair(key).public().to_peer_id().to_bytes());
+    let target = Key::of(&wire::record_key(owner.address()));
+    let mut keys: [SecretKey; COUNT] = std::array::from_fn(|_| new_key());
+    keys.sort_by_key(|key| target.distance(place(key)));
+    keys
+}
+
 /// A peer that answers whatever `node` asks with this record, as soon as it is served.
 async fn telling(
     peer: &SecretKey,
@@ -153,11 +164,8 @@ async fn telling(
 #[tokio::test]
 async fn those_who_give_a_record_of_long_ago_do_not_hide_that_its_owner_came_back() {
     let (owner, node) = (new_key(), Node::start(config()).await);
-    let place = |key: &SecretKey| Key::of(&wallet_keypair(key).public().to_peer_id().to_bytes());
-    let target = Key::of(&wire::record_key(owner.address()));
     // Enough that the node asks nobody who comes after them for records, and the honest one is asked last.
-    let mut peers: Vec<SecretKey> = (0..12).map(|_| new_key()).collect();
-    peers.sort_by_key(|key| target.distance(place(key)));
+    let mut peers = nearest_first::<12>(&owner).to_vec();
     let honest = peers.pop().unwrap();
     let [old, current] = old_and_current(&owner);
     let told = peers.iter().map(|liar| (liar, &old)).chain([(&honest, &current)]);
@@ -183,6 +191,54 @@ async fn a_record_of_long_ago_leaves_the_current_one_more_than_half_a_second() {
     assert_eq!(node.handle.find(owner.address()).await.unwrap().seq, 7);
     lying.abort();
     serving.abort();
+}
+
+/// Calls an owner of which one peer tells at once, and another one tells what is newer as soon as the owner is connected. Returns
+/// whether the look-up still went on then.
+async fn dials_while_it_looks_on() -> bool {
+    let (key, node) = (new_key(), Node::start(config()).await);
+    let owner = Node::start(NetworkConfig { key: key.clone(), ..config() }).await;
+    let [first, newer] = [1, 2].map(|seq| record(&key, seq, &[&owner.listening()]));
+    let [one, other, others @ ..] = nearest_first::<10>(&key);
+    // With so many the node asks nobody who comes after them for records before it looks for any.
+    let mut serving = Vec::new();
+    for silent in others {
+        let mut swarm = raw_peer(wallet_keypair(&silent), network().identify_version(), &[]);
+        raw::connect(&mut swarm, &node.listening()).await;
+        serving.push(tokio::spawn(raw::drive(swarm)));
+        node.connected_to(silent.address()).await;
+    }
+    serving.push(tokio::spawn(raw::serve(telling(&one, &first, &key, &node).await)));
+    let waiting = telling(&other, &newer, &key, &node).await;
+    assert!(node.handle.records().is_empty(), "nobody told of the owner unasked");
+    let (handle, wallet) = (node.handle.clone(), owner.address);
+    let calling = tokio::spawn(async move { handle.call(wallet, request(10), pattern(10), DEADLINE).await });
+    owner.connected_to(node.address).await;
+    serving.push(tokio::spawn(raw::serve(waiting)));
+    let is_newer_known = || {
+        let records = node.handle.records();
+        records.iter().any(|record| record.signer() == wallet && record.seq == newer.seq)
+    };
+    let known = tokio::time::timeout(Duration::from_secs(2), async {
+        while !is_newer_known() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    });
+    let is_known = known.await.is_ok();
+    calling.abort();
+    serving.iter().for_each(tokio::task::JoinHandle::abort);
+    is_known
+}
+
+/// Half a second is enough for a connection on loopback, unless the machine is busy.
+#[tokio::test]
+async fn the_first_record_is_dialled_at_once_while_the_look_up_goes_on_for_a_newer_one() {
+    for _ in 0..10 {
+        if dials_while_it_looks_on().await {
+            return;
+        }
+    }
+    panic!("the owner was never connected before the look-up was over");
 }
 
 #[tokio::test]

@@ -1,11 +1,11 @@
-//! A relay that changes what it carries. Both ends of a circuit encrypt what passes, so it can end calls, and make none say
-//! something else.
+//! A relay that reads and changes what it carries. Both ends of a circuit encrypt what passes, so it learns how much that is and
+//! nothing else, and can end calls, and make none say something else.
 
 use std::{
     io,
     pin::Pin,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     task::{Context, Poll},
@@ -41,6 +41,8 @@ const BODY_BYTES: usize = 32 * 1024;
 struct Meddling {
     is_on: Arc<AtomicBool>,
     changed: Arc<AtomicUsize>,
+    /// All that it passed on while it was off, as the relay reads it.
+    seen: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Meddling {
@@ -109,7 +111,11 @@ impl AsyncWrite for MeddledStream {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         if bytes.len() < LARGE_BYTES || !self.meddling.is_on.load(Ordering::SeqCst) {
-            return Pin::new(&mut self.inner).poll_write(context, bytes);
+            let written = Pin::new(&mut self.inner).poll_write(context, bytes);
+            if let Poll::Ready(Ok(count)) = &written {
+                self.meddling.seen.lock().unwrap().extend(&bytes[..*count]);
+            }
+            return written;
         }
         let (mut other, at) = (bytes.to_vec(), bytes.len() / 2);
         other[at] ^= 1;
@@ -209,4 +215,19 @@ async fn an_answer_that_a_relay_changes_leaves_the_call_undecided_and_it_was_sen
     assert!(meddling.changed() > 0, "nothing was changed");
     assert!(owner.calls.try_recv().is_err(), "it was sent once");
     is_well_again(&consumer, owner, &meddling).await;
+}
+
+#[tokio::test]
+async fn a_relay_learns_how_much_passes_and_nothing_of_what_it_says() {
+    const WORD_BYTES: usize = 16;
+    let (consumer, owner, _meeting, meddling) = apart().await;
+    let (wallet, sent) = (owner.address, pattern(BODY_BYTES));
+    let _owner = owner.echo();
+    meddling.seen.lock().unwrap().clear();
+    call_until_answered(&consumer, wallet).await;
+    assert_eq!(call(&consumer, wallet, &sent).await.unwrap().1, sent);
+    let seen = meddling.seen.lock().unwrap();
+    assert!(seen.len() > 2 * BODY_BYTES, "{} bytes passed another way", seen.len());
+    let is_said = |word: &[u8]| seen.windows(WORD_BYTES).any(|passed| passed == word);
+    assert!(sent.chunks_exact(WORD_BYTES).take(16).all(|word| !is_said(word)), "the relay reads the body");
 }

@@ -22,16 +22,16 @@ use serde::Serialize;
 use super::{network_name, now_secs, population::key, traffic::count};
 
 /// Places of each catalog: a node has as many as its owner sets.
-const LISTINGS_MAX: usize = 2_000_000;
+pub(super) const LISTINGS_MAX: usize = 2_000_000;
 /// Listings of one owner, of the 64 it may have.
-const PER_OWNER: usize = 20;
+pub(super) const PER_OWNER: usize = 20;
 /// Listings offered at once.
-const BATCH: usize = 500;
+pub(super) const BATCH: usize = 500;
 const NEIGHBOUR: Address = Address::from_bytes([1; 20]);
 /// The catalog that is measured, in the folder of a run.
-const HERE: &str = "here";
+pub(super) const HERE: &str = "here";
 /// Until when the owners' records are valid: longer than any run.
-const VALID_SECS: u64 = 24 * 3600;
+pub(super) const VALID_SECS: u64 = 24 * 3600;
 
 /// What is measured.
 #[derive(Debug, Clone, Copy)]
@@ -81,7 +81,7 @@ pub async fn run(plan: Plan, folder: &Path, idle_command: &[String]) -> Result<S
 pub async fn measure(plan: Plan, folder: &Path) -> Result<Section> {
     ensure!(plan.listings <= LISTINGS_MAX, "a catalog has {LISTINGS_MAX} places here");
     let (here, there) = (folder.join(HERE), folder.join("there"));
-    let catalog = open(&here)?;
+    let catalog = open(&here, LISTINGS_MAX)?;
     let started = Instant::now();
     take(&catalog, network_name().as_str(), 0..plan.listings - plan.missing).await?;
     catalog.settled().await?;
@@ -89,13 +89,15 @@ pub async fn measure(plan: Plan, folder: &Path) -> Result<Section> {
     drop(catalog);
     copy(&here, &there)?;
 
-    let (catalog, neighbour) = (open(&here)?, open(&there)?);
+    let (catalog, neighbour) = (open(&here, LISTINGS_MAX)?, open(&there, LISTINGS_MAX)?);
     for number in 0..plan.listings.div_ceil(PER_OWNER) {
         catalog.owner_seen(owner(number).address(), now_secs() + VALID_SECS);
         neighbour.owner_seen(owner(number).address(), now_secs() + VALID_SECS);
     }
     take(&catalog, network_name().as_str(), plan.listings - plan.missing..plan.listings).await?;
-    let cost = reconcile(&neighbour, &catalog).await?;
+    let started = Instant::now();
+    let cost = reconcile(&neighbour, &catalog, false, now_secs()).await?;
+    let reconciled = started.elapsed();
     ensure!(
         neighbour.counts().listings == plan.listings,
         "the neighbour still lacks some: {:?}",
@@ -113,7 +115,7 @@ pub async fn measure(plan: Plan, folder: &Path) -> Result<Section> {
         idle_memory_mib: 0,
         open_secs: 0.0,
         missing: plan.missing,
-        reconciliation_ms: millis(cost.time),
+        reconciliation_ms: millis(reconciled),
         reconciliation_kib: rounded(count(cost.bytes as u64) / 1024.0),
         reconciliation_messages: cost.messages,
         searches: plan.searches,
@@ -126,52 +128,64 @@ pub async fn measure(plan: Plan, folder: &Path) -> Result<Section> {
     })
 }
 
-fn open(folder: &Path) -> Result<Catalog> {
-    let (catalog, opened) = Catalog::open(folder, options(network_name().as_str(), key("own", 0).address()))?;
+/// A catalog with so many places.
+pub(super) fn open(folder: &Path, places: usize) -> Result<Catalog> {
+    let own = key("own", 0).address();
+    let (catalog, opened) = Catalog::open(folder, options(network_name().as_str(), own, places))?;
     ensure!(opened.notices.is_empty(), "a fresh catalog is damaged: {:?}", opened.notices);
     Ok(catalog)
 }
 
-fn options(network: &str, wallet: Address) -> Options {
-    Options { limits: Limits::for_listings(LISTINGS_MAX), ..Options::new(network, wallet) }
+fn options(network: &str, wallet: Address, places: usize) -> Options {
+    Options { limits: Limits::for_listings(places), ..Options::new(network, wallet) }
 }
 
 async fn take(catalog: &Catalog, network: &str, numbers: std::ops::Range<usize>) -> Result<()> {
     for first in numbers.clone().step_by(BATCH) {
         let batch = first..numbers.end.min(first + BATCH);
         let listings = batch.map(|number| signed(network, number)).collect::<Result<Vec<_>>>()?;
-        for listing in &listings {
-            catalog.owner_seen(listing.claimed()?.owner, now_secs() + VALID_SECS);
-        }
-        let verdicts = catalog.offer(listings, Source::Fetched(NEIGHBOUR.into()), now_secs()).await;
-        let refused = verdicts.iter().find(|verdict| **verdict != Verdict::Stored);
-        ensure!(refused.is_none(), "a listing was not stored: {refused:?}");
+        store(catalog, listings).await?;
     }
     Ok(())
 }
 
-struct Cost {
-    time: Duration,
-    bytes: usize,
-    messages: usize,
+/// Has the catalog store these listings, whose owners are there.
+pub(super) async fn store(catalog: &Catalog, listings: Vec<Signed<Listing>>) -> Result<()> {
+    for listing in &listings {
+        catalog.owner_seen(listing.claimed()?.owner, now_secs() + VALID_SECS);
+    }
+    let verdicts = catalog.offer(listings, Source::Fetched(NEIGHBOUR.into()), now_secs()).await;
+    let refused = verdicts.iter().find(|verdict| **verdict != Verdict::Stored);
+    ensure!(refused.is_none(), "a listing was not stored: {refused:?}");
+    Ok(())
 }
 
-/// Has `lacking` fetch what it lacks from `complete`, message by message, as the network would carry them.
-async fn reconcile(lacking: &Catalog, complete: &Catalog) -> Result<Cost> {
-    let started = Instant::now();
+/// What a session sends, both ways.
+pub(super) struct Cost {
+    pub(super) bytes: usize,
+    pub(super) messages: usize,
+}
+
+/// Has `from` open a session with `with`, in which each takes what it lacks, message by message, as the network would carry them.
+pub(super) async fn reconcile(
+    from: &Catalog,
+    with: &Catalog,
+    knows_shards: bool,
+    at_secs: u64,
+) -> Result<Cost> {
     let (mut bytes, mut messages) = (0, 0);
     let mut carry = |message: &SyncMessage| -> Result<SyncMessage> {
         let frame = wire::encode(message);
         (bytes, messages) = (bytes + frame.len(), messages + 1);
         Ok(wire::decode(&frame)?)
     };
-    let (mut initiator, mut message) = lacking.initiator(NEIGHBOUR, false, now_secs()).await?;
-    let mut responder = complete.responder(NEIGHBOUR, now_secs());
+    let (mut initiator, mut message) = from.initiator(NEIGHBOUR, knows_shards, at_secs).await?;
+    let mut responder = with.responder(NEIGHBOUR, at_secs);
     loop {
-        let answer = responder.on(carry(&message)?, now_secs()).await?;
-        match initiator.on(carry(&answer)?, now_secs()).await? {
+        let answer = responder.on(carry(&message)?, at_secs).await?;
+        match initiator.on(carry(&answer)?, at_secs).await? {
             Step::Send(next) => message = next,
-            Step::Done(_) => return Ok(Cost { time: started.elapsed(), bytes, messages }),
+            Step::Done(_) => return Ok(Cost { bytes, messages }),
         }
     }
 }
@@ -236,7 +250,8 @@ pub(super) fn query(number: usize, dice: &mut Dice) -> Query {
     }
 }
 
-fn owner(number: usize) -> SecretKey {
+/// The key of the owner of this number; the first ones have listings.
+pub(super) fn owner(number: usize) -> SecretKey {
     key("owner", number)
 }
 
@@ -332,7 +347,7 @@ pub struct Idle {
 /// Fills the catalog in `folder` of a node that is not running: `listings` by others than its wallet.
 pub async fn fill(folder: &Path, network: &str, wallet: Address, listings: usize) -> Result<()> {
     fs::create_dir_all(folder)?;
-    let (catalog, opened) = Catalog::open(folder, options(network, wallet))?;
+    let (catalog, opened) = Catalog::open(folder, options(network, wallet, LISTINGS_MAX))?;
     ensure!(opened.notices.is_empty(), "the node's catalog is damaged: {:?}", opened.notices);
     take(&catalog, network, 0..listings).await?;
     Ok(catalog.settled().await?)
@@ -341,7 +356,7 @@ pub async fn fill(folder: &Path, network: &str, wallet: Address, listings: usize
 /// Opens the catalog in `folder`, searches once, and looks at this process, which should do nothing else.
 pub async fn idle(folder: &Path) -> Result<Idle> {
     let started = Instant::now();
-    let catalog = open(folder)?;
+    let catalog = open(folder, LISTINGS_MAX)?;
     let open_secs = rounded(started.elapsed().as_secs_f64());
     catalog.search(Query { words: "earthquakes".to_owned(), ..Query::default() }, now_secs()).await?;
     Ok(Idle { open_secs, memory_mib: resident_mib()? })

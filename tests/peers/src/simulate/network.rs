@@ -107,6 +107,8 @@ pub const IDLE: &str = "Traffic and memory of an average idle node";
 const APART_PERCENT_MAX: f64 = 10.0;
 /// The smallest network that is simulated in virtual time.
 const SIMULATED_MIN: usize = 100;
+/// Few of them would differ by chance alone; they cost little in virtual time.
+const SIMULATED_LOOKUPS_MIN: usize = 1_000;
 
 /// Runs the whole life. What is found is printed, and given to `keep`, as soon as it is known: whoever ends a long run
 /// early has what came before.
@@ -167,7 +169,7 @@ async fn live(plan: &Plan, mut keep: impl FnMut(&Section) -> Result<()>) -> Resu
 fn calibrate(plan: &Plan, lookups: &Lookups) -> Option<Calibration> {
     let (nodes, adversary) = (plan.nodes, Adversary::Nobody);
     let simulated = (nodes >= SIMULATED_MIN).then(|| {
-        let lookups = plan.lookups;
+        let lookups = plan.lookups.max(SIMULATED_LOOKUPS_MIN);
         farthing_simulation::run(&farthing_simulation::Plan {
             nodes,
             lookups,

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::population::Member;
 
 /// What an idle node sends and receives in a second, at most.
-const BYTES_PER_SECOND_MAX: f64 = 2_000.0;
+pub(super) const BYTES_PER_SECOND_MAX: f64 = 2_000.0;
 
 /// Traffic and memory of an average node. Bytes are those of the connection itself, with security and framing.
 #[derive(Debug, Clone, Serialize)]

@@ -9,6 +9,7 @@ use farthing_peers::simulate::{
     hostile::{Hostiles, Victims},
     news,
     population::{Kind, Machine, Population},
+    rest,
 };
 
 const NODES: usize = 30;
@@ -105,4 +106,15 @@ async fn a_neighbour_that_lacks_few_of_many_listings_gets_them_for_few_bytes() {
     assert!(found.reconciliation_kib < 100.0, "{found:?}");
     assert!(found.disk_mib < 50.0, "{found:?}");
     assert!(found.hits_median > 0, "{found:?}");
+}
+
+#[tokio::test]
+async fn a_full_catalog_beside_a_larger_one_is_quiet() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = catalog::Plan { listings: 2_000, missing: 1, searches: 6 };
+    catalog::measure(plan, folder.path()).await.unwrap();
+    let found = rest::run(plan.listings, folder.path()).await.unwrap();
+    // Naming all of both takes 48 KB: 4 B/s if each side does so once in six hours, 320 B/s if it does so every time.
+    assert!(found.bytes_per_second < 60.0, "{found:?}");
+    assert!(found.refused < 1_000, "{found:?}");
 }
