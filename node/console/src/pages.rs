@@ -33,6 +33,7 @@ mod home;
 mod login;
 mod network;
 mod operations;
+mod owner;
 mod password;
 mod reference;
 mod register;
@@ -85,6 +86,7 @@ pub(super) fn routes() -> Router<ConsoleState> {
         .route("/panel/catalog/{id}/sandbox/answer", get(sandbox::download))
         .route("/panel/catalog/{id}/sandbox/preview", get(sandbox::preview))
         .route("/panel/catalog/{id}/sandbox/cancel", post(sandbox::cancel))
+        .route("/panel/owners/{wallet}", get(owner::show))
         .route("/panel/saved", get(saved::show).post(saved::change))
         .route("/panel/catalog/{id}/sdk", get(sdk::show))
         .route("/panel/catalog/{id}/sdk/file", get(sdk::file))

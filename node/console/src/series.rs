@@ -5,7 +5,7 @@ use farthing_control::{
     types::{CallOutcome, CallSums, Series, SeriesPoint, SeriesRange},
 };
 use farthing_os::clock;
-use farthing_values::{ServiceId, Usdc};
+use farthing_values::{Address, ServiceId, Usdc};
 
 use super::{
     failure::Failure,
@@ -56,6 +56,15 @@ impl Ranges {
     }
 }
 
+/// The calls that charts are of.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum CallsOf {
+    All,
+    Service(ServiceId),
+    /// Calls that were bought from the owner with this wallet.
+    Owner(Address),
+}
+
 /// Calls and money over a time, with the names of its parts.
 #[derive(Debug)]
 pub(super) struct Charts {
@@ -64,13 +73,14 @@ pub(super) struct Charts {
 }
 
 impl Charts {
-    /// Asks the node; for everything, or for one service.
-    pub(super) async fn of(
-        node: &Local,
-        range: SeriesRange,
-        service: Option<ServiceId>,
-    ) -> Result<Self, Failure> {
-        let asked = endpoint::Series.with("range", range).with_some("service", service);
+    /// Asks the node.
+    pub(super) async fn of(node: &Local, range: SeriesRange, calls: CallsOf) -> Result<Self, Failure> {
+        let asked = endpoint::Series.with("range", range);
+        let asked = match calls {
+            CallsOf::All => asked,
+            CallsOf::Service(service) => asked.with("service", service),
+            CallsOf::Owner(owner) => asked.with("owner", owner),
+        };
         Ok(Self::new(node.ask(asked).await?))
     }
 
@@ -118,6 +128,11 @@ impl Charts {
             let [bought, served] = [&point.bought, &point.served].map(|sums| sums.outcomes.of(outcome));
             bought.saturating_add(served)
         })
+    }
+
+    /// Draws how bought calls ended.
+    pub(super) fn bought_outcomes(&self) -> Markup {
+        self.outcomes_of("Calls by outcome", |outcome, point| point.bought.outcomes.of(outcome))
     }
 
     /// Draws how served calls ended.

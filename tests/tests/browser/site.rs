@@ -93,6 +93,7 @@ impl Site {
             ("earthquakes", demo.earthquakes.api.id.to_string()),
             ("planets", demo.planets.api.id.to_string()),
             ("own", own.id.to_string()),
+            ("owner", demo.earthquakes.wallet.to_string()),
             ("channel", channel),
             ("backup", backup.name),
             ("saved", saved),

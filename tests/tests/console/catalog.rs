@@ -1,7 +1,13 @@
-//! The catalog of a node that keeps some of the network's shards.
+//! The catalog: looked up by an id or a wallet, and on a node that keeps some of the network's shards.
 
 use anyhow::{Result, ensure};
-use farthing_tests::{calls::setting, command::farthing};
+use farthing_control::{
+    endpoint,
+    types::{Charge, ServiceFile},
+};
+use farthing_tests::{
+    calls::setting, command::farthing, upstream::Upstream, wait::eventually, world::service_file,
+};
 
 use crate::support::Node;
 
@@ -19,5 +25,38 @@ async fn a_catalog_of_some_shards_says_what_was_searched_and_what_its_numbers_ar
         let told = farthing(&node.process, &["catalog", "search"]).await?.ok()?;
         ensure!(told.out.contains("Your node keeps 4 of the network's 16 shards.") == is_part, "{told:?}");
     }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_or_a_wallet_that_is_pasted_leads_to_the_service_or_to_its_owner() -> Result<()> {
+    let (node, mut browser) = Node::opened().await?;
+    let upstream = Upstream::start().await?;
+    let file = ServiceFile { name: "Colours".to_owned(), ..service_file(&upstream.url(), Charge::Success) };
+    let id = node.process.control().tell(endpoint::AddApi, &file).await?.id.to_string();
+    let wallet = node.process.status().await?.address.to_string();
+    let service = format!("/panel/catalog/{id}");
+    eventually("the service is in the catalog", async || Ok(browser.get(&service).await?.status == 200))
+        .await?;
+    // With the spaces that come along when one copies.
+    let led = browser.get(&format!("/panel/catalog?q=+{id}+&online=1")).await?;
+    ensure!(led.status == 303 && led.header("location") == service, "{led:?}");
+    let led = browser.get(&format!("/panel/catalog?q={}", wallet.to_lowercase())).await?;
+    let owner = format!("/panel/owners/{wallet}");
+    ensure!(led.status == 303 && led.header("location") == owner, "{led:?}");
+    let page = browser.get(&owner).await?;
+    for words in [wallet.as_str(), "This is the wallet of your node.", "<bdi>Colours</bdi>", "1 service."] {
+        ensure!(page.status == 200 && page.body.contains(words), "{words}: {page:?}");
+    }
+    // A card and the page of a service lead to it, too.
+    for path in ["/panel/catalog", service.as_str()] {
+        let page = browser.get(path).await?;
+        ensure!(page.body.contains(&format!("href=\"{owner}\"")), "{path}: {page:?}");
+    }
+    for unknown in ["0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b", "0x12"] {
+        let page = browser.get(&format!("/panel/catalog?q={unknown}")).await?;
+        ensure!(page.status == 200 && page.body.contains("No services match."), "{unknown}: {page:?}");
+    }
+    ensure!(browser.get("/panel/owners/0x12").await?.status == 404);
     Ok(())
 }

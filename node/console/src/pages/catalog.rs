@@ -1,25 +1,29 @@
 //! Catalog: the services of the network, searched by words and narrowed by facets.
 //!
 //! Everything that was chosen stands in the address, so that a search can be kept, shared and gone back to, and
-//! works without a script. `search.js` fetches the same address while one types.
+//! works without a script. `search.js` fetches the same address while one types. The id of a service or the wallet of an owner leads
+//! to its page.
 
 use std::collections::HashMap;
 
 use askama::Template;
-use axum::{extract::Query, response::IntoResponse};
+use axum::{
+    extract::Query,
+    response::{IntoResponse, Redirect},
+};
 use farthing_control::{
-    counted, endpoint,
+    Local, counted, endpoint,
     types::{
         CatalogHit, CatalogPage, CatalogQuery, CatalogSort, CatalogState, Charge, Count, Figures, FlagRule,
         Measured, PriceCount, ServiceFlag,
     },
 };
 use farthing_os::clock;
-use farthing_values::{ServiceId, Usdc};
+use farthing_values::{Address, ServiceId, Usdc};
 use serde::Deserialize;
 
 use crate::{
-    failure::Page,
+    failure::{Failure, Page},
     frame::{Frame, Section, Visit},
     icons::Icon,
     page::Rendered,
@@ -82,7 +86,9 @@ pub(super) struct Card {
     pub(super) per_thousand: String,
     /// Answers with a status from 400 to 499 cost as much.
     pub(super) charges_declined: bool,
+    /// The wallet of its owner, shortened.
     pub(super) owner: String,
+    pub(super) wallet: String,
     pub(super) state: &'static str,
     pub(super) state_class: &'static str,
     pub(super) measured: String,
@@ -107,9 +113,12 @@ struct Choice {
 
 pub(super) async fn show(visit: Visit, Query(mut asked): Query<CatalogParams>) -> Page {
     asked.q = asked.q.chars().filter(|c| !c.is_control()).take(WORDS_CHARS_MAX).collect();
+    let node = visit.panel.node();
+    if let Some(page) = page_of(node, asked.q.trim()).await? {
+        return Ok(Redirect::to(&page).into_response());
+    }
     let mut frame = visit.frame(Section::Catalog).await?;
     frame.words.clone_from(&asked.q);
-    let node = visit.panel.node();
     let figures = node.ask(endpoint::Figures).await?;
     let (found, problem) = match asked.query() {
         Ok(query) => (node.tell(endpoint::CatalogSearch, &query).await?, None),
@@ -132,6 +141,17 @@ pub(super) async fn show(visit: Visit, Query(mut asked): Query<CatalogParams>) -
         asked,
     };
     Ok(Rendered(&page).into_response())
+}
+
+/// The page of the service, the x402 server or the owner that has this very id; words have none.
+async fn page_of(node: &Local, id: &str) -> Result<Option<String>, Failure> {
+    if let Ok(owner) = id.parse::<Address>() {
+        return Ok(Some(format!("/panel/owners/{owner}")));
+    }
+    let Ok(id) = id.parse::<ServiceId>() else { return Ok(None) };
+    let is_there = node.ask(endpoint::CatalogService.of(id)).await.is_ok()
+        || node.ask(endpoint::X402Servers).await?.iter().any(|server| server.id.0 == id);
+    Ok(is_there.then(|| format!("/panel/catalog/{id}")))
 }
 
 impl CatalogParams {
@@ -219,6 +239,7 @@ pub(super) fn card(hit: &CatalogHit, measured: &HashMap<ServiceId, &Measured>, n
         per_thousand: show::per_thousand(hit.price.0),
         charges_declined: hit.charge == Charge::Answered,
         owner: show::short(hit.owner.0),
+        wallet: hit.owner.to_string(),
         state,
         state_class,
         measured: measured_words(measured.get(&hit.id.0).copied()),

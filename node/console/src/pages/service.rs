@@ -23,7 +23,7 @@ use crate::{
     icons::Icon,
     markup::{Markup, strangers_markdown},
     page::Rendered,
-    series::{Charts, Ranges, range_named},
+    series::{CallsOf, Charts, Ranges, range_named},
     show,
 };
 
@@ -56,10 +56,11 @@ struct ServiceTemplate {
     bought: Option<BoughtShown>,
 }
 
-/// The calls of the service that this node bought, over time.
+/// The calls that this node bought of a service or from an owner, over time.
 pub(super) struct BoughtShown {
     pub(super) ranges: Ranges,
     pub(super) spent: Markup,
+    pub(super) outcomes: Markup,
     pub(super) times: Markup,
     /// Within a year, with those that failed.
     pub(super) calls: u64,
@@ -68,24 +69,28 @@ pub(super) struct BoughtShown {
 }
 
 impl BoughtShown {
-    /// `None` for a service that nothing was bought of in a year. The page at `path` has a range by its name.
+    /// `None` if nothing was bought in a year. The page at `path` has a range by its name.
     pub(super) async fn of(
         node: &Local,
-        id: ServiceId,
+        calls: CallsOf,
         path: &str,
         named: Option<&str>,
     ) -> Result<Option<Self>, Failure> {
-        let year = Charts::of(node, SeriesRange::Year, Some(id)).await?;
+        let year = Charts::of(node, SeriesRange::Year, calls).await?;
         if !year.has_bought() {
             return Ok(None);
         }
-        let (calls, total) = year.bought_sum();
+        let (count, total) = year.bought_sum();
         let range = range_named(named);
-        let charts =
-            if range == SeriesRange::Year { year } else { Charts::of(node, range, Some(id)).await? };
-        let ranges = Ranges::new(path, "calls", range);
-        let (spent, times) = (charts.spent(), charts.bought_times());
-        Ok(Some(Self { ranges, spent, times, calls, total: show::usdc(total) }))
+        let charts = if range == SeriesRange::Year { year } else { Charts::of(node, range, calls).await? };
+        Ok(Some(Self {
+            ranges: Ranges::new(path, "calls", range),
+            spent: charts.spent(),
+            outcomes: charts.bought_outcomes(),
+            times: charts.bought_times(),
+            calls: count,
+            total: show::usdc(total),
+        }))
     }
 }
 
@@ -194,7 +199,7 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>, Query(asked): Que
     let bought = match part {
         Part::Overview => {
             let path = Part::Overview.address(&id.to_string());
-            BoughtShown::of(node, id, &path, asked.range.as_deref()).await?
+            BoughtShown::of(node, CallsOf::Service(id), &path, asked.range.as_deref()).await?
         }
         _ => None,
     };
