@@ -1,4 +1,4 @@
-//! The catalog: looked up by an id or a wallet, and on a node that keeps some of the network's shards.
+//! The catalog: looked up by an id or a wallet, asked for categories, and on a node that keeps some of the network's shards.
 
 use anyhow::{Result, ensure};
 use farthing_control::{
@@ -8,8 +8,9 @@ use farthing_control::{
 use farthing_tests::{
     calls::setting, command::farthing, upstream::Upstream, wait::eventually, world::service_file,
 };
+use serde_json::json;
 
-use crate::support::Node;
+use crate::{register::begin, support::Node};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_catalog_of_some_shards_says_what_was_searched_and_what_its_numbers_are_of() -> Result<()> {
@@ -58,5 +59,29 @@ async fn an_id_or_a_wallet_that_is_pasted_leads_to_the_service_or_to_its_owner()
         ensure!(page.status == 200 && page.body.contains("No services match."), "{unknown}: {page:?}");
     }
     ensure!(browser.get("/panel/owners/0x12").await?.status == 404);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn categories_that_the_node_knows_are_suggested_for_a_service() -> Result<()> {
+    let (node, mut browser) = Node::opened().await?;
+    let upstream = Upstream::start().await?;
+    let file = ServiceFile {
+        category: "harbour tides".to_owned(),
+        ..service_file(&upstream.url(), Charge::Success)
+    };
+    let id = node.process.control().tell(endpoint::AddApi, &file).await?.id;
+    let suggested = "<datalist id=\"categories\"><option value=\"harbour tides\"></option></datalist>";
+    eventually("the category is known where a service is changed", async || {
+        Ok(browser.get(&format!("/panel/apis/{id}/edit")).await?.body.contains(suggested))
+    })
+    .await?;
+    let document = json!({ "openapi": "3.1.0", "info": { "title": "Waves", "version": "1" },
+        "servers": [{ "url": upstream.url() }],
+        "paths": { "/ok": { "get": { "responses": { "200": { "description": "Fine" } } } } } });
+    let draft = begin(&mut browser, &document.to_string(), "0.002").await?;
+    let page = browser.get(&format!("{draft}/details")).await?;
+    ensure!(page.status == 200 && page.body.contains(suggested), "{page:?}");
+    ensure!(page.body.contains(" list=\"categories\""), "{page:?}");
     Ok(())
 }

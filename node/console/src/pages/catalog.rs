@@ -33,6 +33,8 @@ use crate::{
 const PAGE_HITS: usize = 24;
 /// Facets with more choices show the most frequent.
 const CHOICES_MAX: usize = 10;
+/// Categories that are suggested for a service of one's own.
+const SUGGESTED_MAX: usize = 40;
 /// The greatest length of a search.
 const WORDS_CHARS_MAX: usize = 200;
 /// Choices made by yes or no.
@@ -207,6 +209,14 @@ impl CatalogParams {
         let query = query.finish();
         if query.is_empty() { "/panel/catalog".to_owned() } else { format!("/panel/catalog?{query}") }
     }
+}
+
+/// The categories of the services that the node knows, the most frequent first.
+pub(super) async fn categories(node: &Local) -> Result<Vec<String>, Failure> {
+    let query = CatalogQuery { limit: Some(1), ..CatalogQuery::default() };
+    let found = node.tell(endpoint::CatalogSearch, &query).await?;
+    let values = found.counts.categories.iter().take(SUGGESTED_MAX);
+    Ok(values.map(|count| show::visible(&count.value)).collect())
 }
 
 /// Maps each service to what this node measured of it.
