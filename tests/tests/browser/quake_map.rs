@@ -29,6 +29,11 @@ async fn a_visitor_of_the_quake_map_sees_places_times_milliseconds_and_the_price
     ensure!(dots > 5 && dots == rows, "{dots} dots and {rows} rows");
     let row = browser.client.find(Locator::Css("tbody tr")).await.context("no row")?.text().await?;
     ensure!(row.contains(" km") && row.contains(':'), "a magnitude, a place and a time: {row}");
+    // The days of the data, which are of 2018, and the price that was paid, on the button from then on.
+    let text = browser.text().await?;
+    ensure!(text.contains(" from 2018-") || text.contains(" of 2018-"), "{text}");
+    let button = browser.client.find(Locator::Css("form button")).await?.text().await?;
+    ensure!(button == "Buy for 0.002 USDC", "{button}");
     report.look(&browser, "quake-map-bought").await?;
     report.end()?;
     browser.close().await?;
