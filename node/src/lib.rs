@@ -13,6 +13,7 @@ pub mod history;
 pub mod home;
 pub mod journal;
 pub mod node;
+pub mod petnames;
 pub mod saved;
 pub mod secret;
 pub mod secrets;

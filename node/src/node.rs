@@ -26,6 +26,7 @@ use crate::{
     handles::Handles,
     history::tally::Tally,
     home::{Home, LockedHome},
+    petnames::Petnames,
     saved::SavedRequests,
     secrets::Secrets,
 };
@@ -79,6 +80,7 @@ impl Node {
         let alerts = foundation.alerts(&readiness, &halves, &backups, (&health, &approvals));
         let alerts = Alerts::restore(alerts)?;
         let saved = SavedRequests::restore(foundation.ledger.clone())?;
+        let petnames = Petnames::restore(foundation.ledger.clone())?;
         let versions = foundation.learned.join("versions.json");
         let refused = RefusedFile::new(&foundation.learned, foundation.refused.clone());
         let Halves { consumer, owner, settlement } = halves;
@@ -101,6 +103,7 @@ impl Node {
             owner: owner.owner.clone(),
             settlement,
             saved,
+            petnames,
             secrets,
             approvals,
             readiness,

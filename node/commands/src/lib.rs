@@ -79,6 +79,7 @@ mod inspect;
 mod logs;
 mod money;
 mod openapi;
+mod petnames;
 mod reach;
 mod saved;
 mod sdk;

@@ -87,6 +87,7 @@ pub(super) fn routes() -> Router<ConsoleState> {
         .route("/panel/catalog/{id}/sandbox/preview", get(sandbox::preview))
         .route("/panel/catalog/{id}/sandbox/cancel", post(sandbox::cancel))
         .route("/panel/owners/{wallet}", get(owner::show))
+        .route("/panel/owners/{wallet}/name", post(owner::name))
         .route("/panel/saved", get(saved::show).post(saved::change))
         .route("/panel/catalog/{id}/sdk", get(sdk::show))
         .route("/panel/catalog/{id}/sdk/file", get(sdk::file))

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 pub use self::{
     activity::*, alerts::*, approvals::*, backup::*, calls::*, catalog::*, channel::*, console::*,
-    contract::*, flagged::*, foreign::*, history::*, inspect::*, logs::*, problem::*, reach::*, saved::*,
+    contract::*, flagged::*, foreign::*, history::*, inspect::*, logs::*, petnames::*, problem::*, reach::*, saved::*,
     secrets::*, series::*, service_file::*, services::*, spending::*,
 };
 pub use crate::{
@@ -86,6 +86,7 @@ mod foreign;
 pub mod history;
 mod inspect;
 mod logs;
+mod petnames;
 mod problem;
 mod reach;
 mod saved;

@@ -8,6 +8,7 @@ use farthing_control::{
 use farthing_tests::{
     calls::setting, command::farthing, upstream::Upstream, wait::eventually, world::service_file,
 };
+use farthing_values::Address;
 use serde_json::json;
 
 use crate::{register::begin, support::Node};
@@ -59,6 +60,45 @@ async fn an_id_or_a_wallet_that_is_pasted_leads_to_the_service_or_to_its_owner()
         ensure!(page.status == 200 && page.body.contains("No services match."), "{unknown}: {page:?}");
     }
     ensure!(browser.get("/panel/owners/0x12").await?.status == 404);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_owner_has_the_name_that_the_user_gave_wherever_its_services_are_listed() -> Result<()> {
+    const NAME: &str = "<b>Tides</b> שלום 🪐";
+    const SHOWN: &str = "<bdi>&#60;b&#62;Tides&#60;/b&#62; שלום 🪐</bdi>";
+    let (node, mut browser) = Node::opened().await?;
+    let upstream = Upstream::start().await?;
+    let file = service_file(&upstream.url(), Charge::Success);
+    let id = node.process.control().tell(endpoint::AddApi, &file).await?.id;
+    let owner = format!("/panel/owners/{}", node.process.status().await?.address);
+    let name = format!("{owner}/name");
+    eventually("the service is in the catalog", async || {
+        Ok(browser.get("/panel/catalog").await?.body.contains(&id.to_string()))
+    })
+    .await?;
+    ensure!(browser.thief().press(&name, &[("name", NAME)]).await?.asks_for_password());
+    let page = browser.post_and_follow(&name, &[("name", NAME)]).await?;
+    ensure!(
+        page.body.contains("Name saved.") && page.body.contains(&format!("<h1>{SHOWN}</h1>")),
+        "{page:?}"
+    );
+    for path in ["/panel/catalog".to_owned(), format!("/panel/catalog/{id}")] {
+        let page = browser.get(&path).await?;
+        // The name stands beside the wallet and never in its place.
+        ensure!(page.body.contains(SHOWN) && page.body.contains(&owner), "{path}: {page:?}");
+    }
+    // No other wallet gets the name, and what was typed is still there.
+    let other = format!("/panel/owners/{}", Address::from_bytes([7; 20]));
+    for (typed, words) in [(NAME.to_uppercase(), "already"), ("x".repeat(41), "more than 40 characters")] {
+        let page = browser.press(&format!("{other}/name"), &[("name", &typed)]).await?;
+        ensure!(page.status == 422 && page.body.contains(words), "{words}: {page:?}");
+        ensure!(page.body.contains("Nothing was changed.") && page.body.contains("id=\"name-problem\""));
+    }
+    ensure!(browser.get(&other).await?.body.contains("<h1>Owner 0x0707…0707</h1>"));
+    let page = browser.post_and_follow(&name, &[("name", " ")]).await?;
+    ensure!(!page.body.contains(SHOWN), "{page:?}");
+    ensure!(!browser.get("/panel/catalog").await?.body.contains(SHOWN));
     Ok(())
 }
 

@@ -91,6 +91,8 @@ pub(super) struct Card {
     /// The wallet of its owner, shortened.
     pub(super) owner: String,
     pub(super) wallet: String,
+    /// The name that the user gave to the owner.
+    pub(super) owner_petname: Option<String>,
     pub(super) state: &'static str,
     pub(super) state_class: &'static str,
     pub(super) measured: String,
@@ -250,6 +252,7 @@ pub(super) fn card(hit: &CatalogHit, measured: &HashMap<ServiceId, &Measured>, n
         charges_declined: hit.charge == Charge::Answered,
         owner: show::short(hit.owner.0),
         wallet: hit.owner.to_string(),
+        owner_petname: hit.owner_petname.as_deref().map(show::visible),
         state,
         state_class,
         measured: measured_words(measured.get(&hit.id.0).copied()),

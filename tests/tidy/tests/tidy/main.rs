@@ -47,6 +47,7 @@ const LAYERS: [(&str, &[&str]); 3] = [
             "escrows",
             "foreign",
             "history",
+            "petnames",
             "saved",
             "secrets",
             "settlement",

@@ -137,6 +137,7 @@ fn cards() -> Vec<Card> {
         charges_declined: false,
         owner: "0x7E5F…5Bdf".to_owned(),
         wallet: "0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf".to_owned(),
+        owner_petname: Some("The tides of the harbour office".to_owned()),
         state: "online",
         state_class: "good",
         measured: "Your node has not called it yet.".to_owned(),
