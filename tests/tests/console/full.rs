@@ -25,7 +25,7 @@ const ROWS_MAX: usize = 250;
 /// As the route says.
 const CSV_LINES_MAX: usize = 20_000;
 /// Pages whose lists are long on such a node.
-const LONG: [&str; 19] = [
+const LONG: [&str; 20] = [
     "/panel/catalog?q=live+earthquakes",
     "/panel/catalog?q=global&category=science&sort=price",
     "/panel/catalog?page=40",
@@ -43,6 +43,7 @@ const LONG: [&str; 19] = [
     "/panel/finance/history?group=day&kind=bought",
     "/panel/help/console",
     "/panel/help/security",
+    "/panel?range=hour",
     "/panel?range=month",
     "/panel?range=year",
     "/panel/finance?range=month",
