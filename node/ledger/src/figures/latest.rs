@@ -3,7 +3,6 @@
 //! They are read from the rows of calls, which have their seconds, so that nothing more is written for them.
 
 use farthing_values::CallId;
-use redb::ReadableTable;
 
 use crate::{
     Ledger,
