@@ -31,6 +31,7 @@ use crate::{
     saved::SavedRequests,
     secrets::Secrets,
     settlement::Settlement,
+    starred::Starred,
     status::Readiness,
 };
 
@@ -59,6 +60,7 @@ pub struct Handles {
     pub settlement: Settlement,
     pub saved: SavedRequests,
     pub petnames: Petnames,
+    pub starred: Starred,
     pub secrets: Arc<Secrets>,
     pub approvals: Approvals,
     pub readiness: Readiness,

@@ -18,6 +18,7 @@ pub mod saved;
 pub mod secret;
 pub mod secrets;
 pub mod settlement;
+pub mod starred;
 pub mod status;
 #[cfg(test)]
 mod testing;

@@ -29,6 +29,7 @@ use crate::{
     petnames::Petnames,
     saved::SavedRequests,
     secrets::Secrets,
+    starred::Starred,
 };
 
 mod foundation;
@@ -81,6 +82,7 @@ impl Node {
         let alerts = Alerts::restore(alerts)?;
         let saved = SavedRequests::restore(foundation.ledger.clone())?;
         let petnames = Petnames::restore(foundation.ledger.clone())?;
+        let starred = Starred::restore(foundation.ledger.clone())?;
         let versions = foundation.learned.join("versions.json");
         let refused = RefusedFile::new(&foundation.learned, foundation.refused.clone());
         let Halves { consumer, owner, settlement } = halves;
@@ -104,6 +106,7 @@ impl Node {
             settlement,
             saved,
             petnames,
+            starred,
             secrets,
             approvals,
             readiness,

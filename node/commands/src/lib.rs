@@ -87,6 +87,7 @@ mod secrets;
 mod services;
 pub mod settings;
 mod spending;
+mod starred;
 mod status;
 mod traffic;
 

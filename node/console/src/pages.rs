@@ -76,6 +76,7 @@ pub(super) fn routes() -> Router<ConsoleState> {
         .route("/panel/draft", get(draft::show))
         .route("/panel/catalog", get(catalog::show))
         .route("/panel/catalog/{id}", get(service::show))
+        .route("/panel/catalog/{id}/star", post(service::star))
         .route("/panel/catalog/{id}/openapi.json", get(service::openapi))
         .route("/panel/catalog/{id}/reference", get(reference::show))
         .route(

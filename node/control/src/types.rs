@@ -11,8 +11,8 @@ use utoipa::ToSchema;
 
 pub use self::{
     activity::*, alerts::*, approvals::*, backup::*, calls::*, catalog::*, channel::*, console::*,
-    contract::*, flagged::*, foreign::*, history::*, inspect::*, logs::*, petnames::*, problem::*, reach::*, saved::*,
-    secrets::*, series::*, service_file::*, services::*, spending::*,
+    contract::*, flagged::*, foreign::*, history::*, inspect::*, logs::*, petnames::*, problem::*, reach::*,
+    saved::*, secrets::*, series::*, service_file::*, services::*, spending::*, starred::*,
 };
 pub use crate::{
     eth::Eth,
@@ -96,6 +96,7 @@ mod series;
 mod service_file;
 mod services;
 mod spending;
+mod starred;
 
 /// `farthing status`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -55,6 +55,8 @@ pub enum Namespace {
     Payments = 19,
     /// Names that the user gave to owners, by wallet.
     Petnames = 20,
+    /// Services that the user starred, by their ids.
+    Starred = 21,
 }
 
 /// One change of [`Ledger::put_many`]; `value: None` deletes.

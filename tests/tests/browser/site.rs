@@ -7,7 +7,7 @@ use fantoccini::Locator;
 use farthing_control::endpoint;
 use farthing_control::types::{
     ApprovalRequest, BackupRequest, ChannelRole, Charge, LimitsRequest, NewSavedRequest, NewSecret,
-    NewX402Server, RequestFields, SecretLimits, ServiceFile, SourceFile, SourceKind, Text,
+    NewX402Server, RequestFields, SecretLimits, ServiceFile, SourceFile, SourceKind, StarRequest, Text,
 };
 use farthing_testnet::{
     NodeProcess,
@@ -87,6 +87,9 @@ impl Site {
             },
         }))?;
         consumer.tell(endpoint::AskApproval.of("dashboard"), &asked).await?;
+        consumer
+            .tell(endpoint::StarService.of(demo.earthquakes.api.id), &StarRequest { starred: true })
+            .await?;
         let saved = self.save_request().await?;
         let new = NewX402Server { url: format!("{}/api", self.server), max_price: Some(Text(OWN_PRICE)) };
         let foreign = consumer.tell(endpoint::AddX402Server, &new).await?.id.to_string();

@@ -1,6 +1,6 @@
 //! The catalog: looked up by an id or a wallet, asked for categories, and on a node that keeps some of the network's shards.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use farthing_control::{
     endpoint,
     types::{Charge, ServiceFile},
@@ -99,6 +99,33 @@ async fn an_owner_has_the_name_that_the_user_gave_wherever_its_services_are_list
     let page = browser.post_and_follow(&name, &[("name", " ")]).await?;
     ensure!(!page.body.contains(SHOWN), "{page:?}");
     ensure!(!browser.get("/panel/catalog").await?.body.contains(SHOWN));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_starred_service_is_listed_above_the_search_until_its_star_is_removed() -> Result<()> {
+    const LIST: &str = "<nav aria-label=\"Starred services\">";
+    let (node, mut browser) = Node::opened().await?;
+    let upstream = Upstream::start().await?;
+    let file = service_file(&upstream.url(), Charge::Success);
+    let id = node.process.control().tell(endpoint::AddApi, &file).await?.id;
+    let place = format!("/panel/catalog/{id}");
+    eventually("the service has a page", async || Ok(browser.get(&place).await?.status == 200)).await?;
+    ensure!(!browser.get("/panel/catalog").await?.body.contains(LIST));
+    let star = format!("{place}/star");
+    ensure!(browser.thief().press(&star, &[("starred", "1")]).await?.asks_for_password());
+    let page = browser.post_and_follow(&star, &[("starred", "1")]).await?;
+    ensure!(
+        page.body.contains("Service starred.") && page.body.contains(">Remove star</button>"),
+        "{page:?}"
+    );
+    // Whatever is searched for.
+    let page = browser.get("/panel/catalog?q=zzzzzz").await?;
+    let (_, list) = page.body.split_once(LIST).context("no list")?;
+    ensure!(list.split("</nav>").next().is_some_and(|list| list.contains(&place)), "{page:?}");
+    let page = browser.post_and_follow(&star, &[("starred", "0")]).await?;
+    ensure!(page.body.contains("Star removed.") && page.body.contains(">Star</button>"), "{page:?}");
+    ensure!(!browser.get("/panel/catalog").await?.body.contains(LIST));
     Ok(())
 }
 

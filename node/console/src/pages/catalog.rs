@@ -15,7 +15,7 @@ use farthing_control::{
     Local, counted, endpoint,
     types::{
         CatalogHit, CatalogPage, CatalogQuery, CatalogSort, CatalogState, Charge, Count, Figures, FlagRule,
-        Measured, PriceCount, ServiceFlag,
+        Measured, PriceCount, ServiceFlag, StarredService,
     },
 };
 use farthing_os::clock;
@@ -35,6 +35,8 @@ const PAGE_HITS: usize = 24;
 const CHOICES_MAX: usize = 10;
 /// Categories that are suggested for a service of one's own.
 const SUGGESTED_MAX: usize = 40;
+/// Of the name of a starred service.
+const STARRED_CHARS_MAX: usize = 40;
 /// The greatest length of a search.
 const WORDS_CHARS_MAX: usize = 200;
 /// Choices made by yes or no.
@@ -71,6 +73,8 @@ struct CatalogTemplate {
     next: Option<String>,
     /// The reason that nothing could be searched for.
     problem: Option<String>,
+    /// Id and name of each starred service.
+    starred: Vec<(String, String)>,
     sorts: [(&'static str, &'static str); 4],
 }
 
@@ -140,6 +144,7 @@ pub(super) async fn show(visit: Visit, Query(mut asked): Query<CatalogParams>) -
         previous: (asked.page > 0).then(|| asked.with(|asked| asked.page -= 1)),
         next: (shown_to < found.total).then(|| asked.with(|asked| asked.page += 1)),
         problem,
+        starred: starred(node).await?,
         sorts: [("", "Best match"), ("price", "Cheapest"), ("newest", "Recently updated"), ("name", "Name")],
         frame,
         asked,
@@ -211,6 +216,15 @@ impl CatalogParams {
         let query = query.finish();
         if query.is_empty() { "/panel/catalog".to_owned() } else { format!("/panel/catalog?{query}") }
     }
+}
+
+/// The starred services, by name; one that is not known now by its id.
+async fn starred(node: &Local) -> Result<Vec<(String, String)>, Failure> {
+    let shown = |one: StarredService| {
+        let (id, name) = (one.id.to_string(), show::beginning(&one.name, STARRED_CHARS_MAX));
+        if name.trim().is_empty() { (id.clone(), id) } else { (id, name) }
+    };
+    Ok(node.ask(endpoint::Starred).await?.into_iter().map(shown).collect())
 }
 
 /// The categories of the services that the node knows, the most frequent first.

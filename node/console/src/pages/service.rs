@@ -7,7 +7,7 @@ use axum::{
 };
 use farthing_control::{
     ControlError, Local, endpoint,
-    types::{CatalogService, SeriesRange, VersionNote},
+    types::{CatalogService, SeriesRange, StarRequest, VersionNote},
 };
 use farthing_os::clock;
 use farthing_serve::attachment;
@@ -19,12 +19,14 @@ use crate::{
     ConsoleState,
     access::Session,
     failure::{Failure, Page},
+    form::Form,
     frame::{Frame, Section, Visit},
     icons::Icon,
     markup::{Markup, strangers_markdown},
     page::Rendered,
     series::{CallsOf, Charts, Ranges, range_named},
     show,
+    texts::Done,
 };
 
 use super::catalog::{Card, by_service, card};
@@ -101,12 +103,15 @@ pub(super) struct ServiceHead {
     pub(super) offers_count: usize,
     pub(super) samples_count: usize,
     pub(super) missing: Option<String>,
+    pub(super) is_starred: bool,
 }
 
 impl ServiceHead {
     pub(super) async fn new(node: &Local, service: &CatalogService, part: Part) -> Result<Self, Failure> {
         let figures = node.ask(endpoint::Figures).await?;
+        let starred = node.ask(endpoint::Starred).await?;
         Ok(Self {
+            is_starred: starred.iter().any(|one| one.id.0 == service.hit.id.0),
             card: card(&service.hit, &by_service(&figures), clock::now_secs()),
             part,
             offers_count: service.offers.len(),
@@ -224,6 +229,23 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>, Query(asked): Que
         frame,
     };
     Ok(Rendered(&page).into_response())
+}
+
+/// The button of a star, which says what it does.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct StarFields {
+    starred: String,
+}
+
+/// Sets or removes the star of a service.
+pub(super) async fn star(Path(id): Path<String>, form: Form<StarFields>) -> Page {
+    let Form { visit, fields, .. } = form;
+    let id = service_id(&id)?;
+    let request = StarRequest { starred: fields.starred == "1" };
+    visit.panel.node().tell(endpoint::StarService.of(id), &request).await?;
+    let done = if request.starred { Done::Starred } else { Done::StarRemoved };
+    Ok(done.at(&Part::Overview.address(&id.to_string())).into_response())
 }
 
 /// Returns whether this id is that of an x402 server. It has another page, and lists of calls link to the catalog for both.

@@ -186,6 +186,12 @@ endpoints! {
             /// Show an operation of a service in full: its form, and the schemas of its parameters, body and answers
             catalog_reference: CatalogReference, GET "/catalog/{id}/reference" [SERVICE, OPERATION_METHOD, OPERATION_PATH]; () -> (types::OperationReference), Low;
         }
+        "Starred services" {
+            /// List the services that you starred, by name
+            starred: Starred, GET "/starred" []; () -> ([types::StarredService]), Low;
+            /// Star a service, or remove its star
+            star_service: StarService, POST "/catalog/{id}/starred" [SERVICE]; (types::StarRequest) -> (types::StarredService), Low;
+        }
         "Owners" {
             /// List the names that you gave to owners
             petnames: Petnames, GET "/petnames" []; () -> ([types::Petname]), Low;

@@ -51,6 +51,7 @@ const LAYERS: [(&str, &[&str]); 3] = [
             "saved",
             "secrets",
             "settlement",
+            "starred",
             "status",
             "testing",
             "transfers",
