@@ -18,7 +18,8 @@ const EXAMPLES: [(&str, &str); 10] = [
     ("/panel/help/{name}", "/panel/help/problems"),
 ];
 /// What a page shows in other cases, by name and address.
-const VIEWS: [(&str, &str); 26] = [
+const VIEWS: [(&str, &str); 27] = [
+    ("home-hour", "/panel?range=hour"),
     ("home-day", "/panel?range=day"),
     ("api-year", "/panel/apis/{own}?range=year"),
     ("setup-call-tried", "/panel/setup/call?service={earthquakes}"),
