@@ -27,9 +27,11 @@ use crate::{
     consumer::{Consumer, channels::PayerChannels, funding::Funding},
     foreign::ForeignCalls,
     history::{History, log::CallReader, tally::Tally},
+    petnames::Petnames,
     saved::SavedRequests,
     secrets::Secrets,
     settlement::Settlement,
+    starred::Starred,
     status::Readiness,
 };
 
@@ -57,6 +59,8 @@ pub struct Handles {
     pub owner: Owner,
     pub settlement: Settlement,
     pub saved: SavedRequests,
+    pub petnames: Petnames,
+    pub starred: Starred,
     pub secrets: Arc<Secrets>,
     pub approvals: Approvals,
     pub readiness: Readiness,

@@ -13,10 +13,12 @@ pub mod history;
 pub mod home;
 pub mod journal;
 pub mod node;
+pub mod petnames;
 pub mod saved;
 pub mod secret;
 pub mod secrets;
 pub mod settlement;
+pub mod starred;
 pub mod status;
 #[cfg(test)]
 mod testing;

@@ -26,8 +26,10 @@ use crate::{
     handles::Handles,
     history::tally::Tally,
     home::{Home, LockedHome},
+    petnames::Petnames,
     saved::SavedRequests,
     secrets::Secrets,
+    starred::Starred,
 };
 
 mod foundation;
@@ -79,6 +81,8 @@ impl Node {
         let alerts = foundation.alerts(&readiness, &halves, &backups, (&health, &approvals));
         let alerts = Alerts::restore(alerts)?;
         let saved = SavedRequests::restore(foundation.ledger.clone())?;
+        let petnames = Petnames::restore(foundation.ledger.clone())?;
+        let starred = Starred::restore(foundation.ledger.clone())?;
         let versions = foundation.learned.join("versions.json");
         let refused = RefusedFile::new(&foundation.learned, foundation.refused.clone());
         let Halves { consumer, owner, settlement } = halves;
@@ -101,6 +105,8 @@ impl Node {
             owner: owner.owner.clone(),
             settlement,
             saved,
+            petnames,
+            starred,
             secrets,
             approvals,
             readiness,

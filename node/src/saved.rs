@@ -220,14 +220,18 @@ fn read(id: &str) -> Result<Uuid, SavedError> {
     Uuid::parse_str(id).map_err(|_| SavedError::NotFound)
 }
 
-/// The name as it is kept: one line, without what cannot be seen, so that no two look the same.
-fn checked(name: &str) -> Result<String, SavedError> {
+/// A name as it is kept: one line, without what cannot be seen, so that no two look the same.
+pub(crate) fn line_of(name: &str) -> String {
     let line = name.chars().map(|c| if c.is_whitespace() { ' ' } else { c });
     let seen: String = line.filter(|c| !is_deceptive(*c)).collect();
-    let name = seen.trim();
+    seen.trim().to_owned()
+}
+
+fn checked(name: &str) -> Result<String, SavedError> {
+    let name = line_of(name);
     match name.chars().count() {
         0 => Err(SavedError::NoName),
-        1..=NAME_CHARS_MAX => Ok(name.to_owned()),
+        1..=NAME_CHARS_MAX => Ok(name),
         _ => Err(SavedError::LongName),
     }
 }

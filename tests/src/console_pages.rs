@@ -68,6 +68,8 @@ pub async fn changeable(node: &NodeProcess) -> Result<Vec<Value>> {
         serde_json::to_value(control.ask(endpoint::WalletBackup).await?)?,
         serde_json::to_value(control.ask(endpoint::Channels).await?)?,
         serde_json::to_value(control.ask(endpoint::SavedRequests).await?)?,
+        serde_json::to_value(control.ask(endpoint::Petnames).await?)?,
+        serde_json::to_value(control.ask(endpoint::Starred).await?)?,
         serde_json::to_value(control.ask(endpoint::X402Servers).await?)?,
     ];
     for value in &mut state {

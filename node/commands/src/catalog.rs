@@ -273,6 +273,7 @@ fn shown(
         operations: listing.operations_count,
         samples_free: listing.samples_count,
         owner: listing.owner.into(),
+        owner_petname: node.petnames.of(listing.owner),
         state: match state {
             _ if listing.paused => CatalogState::Paused,
             store::State::Live => CatalogState::Online,

@@ -79,6 +79,7 @@ mod inspect;
 mod logs;
 mod money;
 mod openapi;
+mod petnames;
 mod reach;
 mod saved;
 mod sdk;
@@ -86,6 +87,7 @@ mod secrets;
 mod services;
 pub mod settings;
 mod spending;
+mod starred;
 mod status;
 mod traffic;
 

@@ -33,6 +33,7 @@ mod home;
 mod login;
 mod network;
 mod operations;
+mod owner;
 mod password;
 mod reference;
 mod register;
@@ -75,6 +76,7 @@ pub(super) fn routes() -> Router<ConsoleState> {
         .route("/panel/draft", get(draft::show))
         .route("/panel/catalog", get(catalog::show))
         .route("/panel/catalog/{id}", get(service::show))
+        .route("/panel/catalog/{id}/star", post(service::star))
         .route("/panel/catalog/{id}/openapi.json", get(service::openapi))
         .route("/panel/catalog/{id}/reference", get(reference::show))
         .route(
@@ -85,6 +87,8 @@ pub(super) fn routes() -> Router<ConsoleState> {
         .route("/panel/catalog/{id}/sandbox/answer", get(sandbox::download))
         .route("/panel/catalog/{id}/sandbox/preview", get(sandbox::preview))
         .route("/panel/catalog/{id}/sandbox/cancel", post(sandbox::cancel))
+        .route("/panel/owners/{wallet}", get(owner::show))
+        .route("/panel/owners/{wallet}/name", post(owner::name))
         .route("/panel/saved", get(saved::show).post(saved::change))
         .route("/panel/catalog/{id}/sdk", get(sdk::show))
         .route("/panel/catalog/{id}/sdk/file", get(sdk::file))

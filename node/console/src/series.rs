@@ -5,7 +5,7 @@ use farthing_control::{
     types::{CallOutcome, CallSums, Series, SeriesPoint, SeriesRange},
 };
 use farthing_os::clock;
-use farthing_values::{ServiceId, Usdc};
+use farthing_values::{Address, ServiceId, Usdc};
 
 use super::{
     failure::Failure,
@@ -23,6 +23,7 @@ pub(super) fn range_named(name: Option<&str>) -> SeriesRange {
 
 const fn words(range: SeriesRange) -> &'static str {
     match range {
+        SeriesRange::Hour => "60 minutes",
         SeriesRange::Day => "24 hours",
         SeriesRange::Week => "7 days",
         SeriesRange::Month => "30 days",
@@ -56,6 +57,15 @@ impl Ranges {
     }
 }
 
+/// The calls that charts are of.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum CallsOf {
+    All,
+    Service(ServiceId),
+    /// Calls that were bought from the owner with this wallet.
+    Owner(Address),
+}
+
 /// Calls and money over a time, with the names of its parts.
 #[derive(Debug)]
 pub(super) struct Charts {
@@ -64,13 +74,14 @@ pub(super) struct Charts {
 }
 
 impl Charts {
-    /// Asks the node; for everything, or for one service.
-    pub(super) async fn of(
-        node: &Local,
-        range: SeriesRange,
-        service: Option<ServiceId>,
-    ) -> Result<Self, Failure> {
-        let asked = endpoint::Series.with("range", range).with_some("service", service);
+    /// Asks the node.
+    pub(super) async fn of(node: &Local, range: SeriesRange, calls: CallsOf) -> Result<Self, Failure> {
+        let asked = endpoint::Series.with("range", range);
+        let asked = match calls {
+            CallsOf::All => asked,
+            CallsOf::Service(service) => asked.with("service", service),
+            CallsOf::Owner(owner) => asked.with("owner", owner),
+        };
         Ok(Self::new(node.ask(asked).await?))
     }
 
@@ -118,6 +129,11 @@ impl Charts {
             let [bought, served] = [&point.bought, &point.served].map(|sums| sums.outcomes.of(outcome));
             bought.saturating_add(served)
         })
+    }
+
+    /// Draws how bought calls ended.
+    pub(super) fn bought_outcomes(&self) -> Markup {
+        self.outcomes_of("Calls by outcome", |outcome, point| point.bought.outcomes.of(outcome))
     }
 
     /// Draws how served calls ended.
@@ -172,8 +188,10 @@ impl Charts {
 fn part(range: SeriesRange, start_secs: u64) -> TimePart {
     let day = show::day(u32::try_from(start_secs / DAY_SECS).unwrap_or(u32::MAX));
     let hour = format!("{:02}:00", start_secs % DAY_SECS / 3_600);
+    let minute = format!("{:02}:{:02}", start_secs % DAY_SECS / 3_600, start_secs % 3_600 / 60);
     let (year, ..) = clock::civil(start_secs);
     match range {
+        SeriesRange::Hour => TimePart { name: format!("{day} {minute}"), label: minute },
         SeriesRange::Day => TimePart { name: format!("{day} {hour}"), label: hour },
         SeriesRange::Week => {
             let is_first = start_secs.is_multiple_of(DAY_SECS);
@@ -195,6 +213,7 @@ mod tests {
     fn a_part_of_a_time_is_named_as_people_name_it() {
         let noon = clock::start_of("2026-11-21").unwrap() + 12 * 3_600;
         for (range, secs, label, name) in [
+            (SeriesRange::Hour, noon + 300, "12:05", "21 Nov 12:05"),
             (SeriesRange::Day, noon, "12:00", "21 Nov 12:00"),
             (SeriesRange::Week, noon, "", "21 Nov 12:00"),
             (SeriesRange::Week, noon - 12 * 3_600, "21 Nov", "21 Nov 00:00"),
@@ -213,7 +232,7 @@ mod tests {
         }
         assert_eq!((range_named(None), range_named(Some("century"))), (SeriesRange::Week, SeriesRange::Week));
         let Ranges { links } = Ranges::new("/panel", "money", SeriesRange::Month);
-        assert_eq!(links[0].address, "/panel?range=day#money");
+        assert_eq!(links[0].address, "/panel?range=hour#money");
         let shown: Vec<&str> = links.iter().filter(|link| link.is_shown).map(|link| link.words).collect();
         assert_eq!(shown, ["30 days"]);
     }

@@ -152,6 +152,9 @@ words! {
         SecretLimits = "secret-limits", "Limits of this secret saved. They apply from now on.";
         SecretEnded = "secret-ended", "Secret revoked. It no longer works.";
         LoggedOut = "logged-out", "All other sessions are logged out.";
+        OwnerNamed = "owner-named", "Name saved.";
+        Starred = "starred", "Service starred. The catalog lists it above the search.";
+        StarRemoved = "star-removed", "Star removed.";
         RequestSaved = "request-saved", "Request saved. You find it next to the operations.";
         RequestRenamed = "request-renamed", "Saved request renamed.";
         RequestDeleted = "request-deleted", "Saved request deleted.";

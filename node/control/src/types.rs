@@ -11,8 +11,8 @@ use utoipa::ToSchema;
 
 pub use self::{
     activity::*, alerts::*, approvals::*, backup::*, calls::*, catalog::*, channel::*, console::*,
-    contract::*, flagged::*, foreign::*, history::*, inspect::*, logs::*, problem::*, reach::*, saved::*,
-    secrets::*, series::*, service_file::*, services::*, spending::*,
+    contract::*, flagged::*, foreign::*, history::*, inspect::*, logs::*, petnames::*, problem::*, reach::*,
+    saved::*, secrets::*, series::*, service_file::*, services::*, spending::*, starred::*,
 };
 pub use crate::{
     eth::Eth,
@@ -86,6 +86,7 @@ mod foreign;
 pub mod history;
 mod inspect;
 mod logs;
+mod petnames;
 mod problem;
 mod reach;
 mod saved;
@@ -95,6 +96,7 @@ mod series;
 mod service_file;
 mod services;
 mod spending;
+mod starred;
 
 /// `farthing status`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -53,6 +53,10 @@ pub enum Namespace {
     Foreign = 18,
     /// Payments to them, by call id, until a while after their ends.
     Payments = 19,
+    /// Names that the user gave to owners, by wallet.
+    Petnames = 20,
+    /// Services that the user starred, by their ids.
+    Starred = 21,
 }
 
 /// One change of [`Ledger::put_many`]; `value: None` deletes.

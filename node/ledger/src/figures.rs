@@ -7,6 +7,7 @@
 //! A call is in one row at any time, so no sum can differ from its parts. What is taken out of the history when it is old
 //! stays counted here. An hour and a day have rows for so many services; the calls of further ones share a row.
 
+mod latest;
 mod rebuild;
 
 use farthing_values::{Address, ServiceId};

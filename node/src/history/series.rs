@@ -13,8 +13,12 @@ use farthing_protocol::{Address, Outcome, ServiceId};
 
 use super::outcome;
 
+/// A part of an hour.
+const PART_SECS: u64 = 300;
 const HOUR_SECS: u64 = 3_600;
 const DAY_SECS: u64 = 86_400;
+/// Calls of each side that the last hour counts: nearly 30 a second.
+const LATEST_MAX: usize = 100_000;
 /// Far more than anybody has.
 const ADJUSTMENTS_MAX: usize = 20_000;
 
@@ -72,7 +76,7 @@ pub(super) fn read(
         }
     };
     let is_wanted = |subject: &Subject| asked.wants(subject);
-    ledger.call_figures(first, is_wanted, |secs, subject, figures| add(secs, subject.side, &figures))?;
+    each_figure(ledger, range, first, is_wanted, |secs, subject, figures| add(secs, subject.side, &figures))?;
     for adjustment in adjustments(ledger, first, asked)? {
         let amount = CallFigures::without_calls(adjustment.amount);
         add(adjustment.time_secs, adjustment.side, &amount);
@@ -96,7 +100,7 @@ pub(super) fn served(
     let mut by_service: HashMap<ServiceId, Vec<u64>> = HashMap::new();
     let others = Subject::others(Side::Payee);
     let is_wanted = |subject: &Subject| subject.side == Side::Payee && *subject != others;
-    ledger.call_figures(first, is_wanted, |secs, subject, figures| {
+    each_figure(ledger, range, first, is_wanted, |secs, subject, figures| {
         let calls = by_service.entry(subject.service).or_insert_with(|| vec![0; starts.len()]);
         if let Some(calls) = part_of(&starts, secs).and_then(|at| calls.get_mut(at)) {
             *calls = calls.saturating_add(figures.calls());
@@ -104,6 +108,22 @@ pub(super) fn served(
     })?;
     let one = |(service, served): (ServiceId, Vec<u64>)| ServiceCalls { service: service.into(), served };
     Ok(by_service.into_iter().map(one).collect())
+}
+
+/// Tells the figures of a range, each with a second of the part that it is in.
+fn each_figure(
+    ledger: &Ledger,
+    range: SeriesRange,
+    from_secs: u64,
+    is_wanted: impl Fn(&Subject) -> bool,
+    each: impl FnMut(u64, Subject, CallFigures),
+) -> Result<(), LedgerError> {
+    match range {
+        SeriesRange::Hour => ledger.latest_figures(from_secs, LATEST_MAX, is_wanted, each),
+        SeriesRange::Day | SeriesRange::Week | SeriesRange::Month | SeriesRange::Year => {
+            ledger.call_figures(from_secs, is_wanted, each)
+        }
+    }
 }
 
 fn adjustments(ledger: &Ledger, from_secs: u64, asked: SeriesOf) -> Result<Vec<Adjustment>, LedgerError> {
@@ -125,6 +145,7 @@ fn part_of(starts: &[u64], secs: u64) -> Option<usize> {
 /// The seconds with which the parts of a range begin, the earliest first.
 fn starts(range: SeriesRange, now_secs: u64) -> Vec<u64> {
     match range {
+        SeriesRange::Hour => steps(12, PART_SECS, now_secs),
         SeriesRange::Day => steps(24, HOUR_SECS, now_secs),
         SeriesRange::Week => steps(28, 6 * HOUR_SECS, now_secs),
         SeriesRange::Month => steps(30, DAY_SECS, now_secs),
@@ -175,6 +196,7 @@ mod tests {
     fn a_range_has_its_parts_and_ends_with_the_present_one() {
         let now_secs = clock::start_of("2026-03-30").unwrap() + 50_000;
         for (range, parts, first) in [
+            (SeriesRange::Hour, 12, "2026-03-30T12:55:00Z"),
             (SeriesRange::Day, 24, "2026-03-29T14:00:00Z"),
             (SeriesRange::Week, 28, "2026-03-23T18:00:00Z"),
             (SeriesRange::Month, 30, "2026-03-01T00:00:00Z"),

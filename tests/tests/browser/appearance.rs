@@ -1,4 +1,5 @@
-//! Every page, in both themes, on a desk, a tablet and a phone: accessible, complete, without a complaint.
+//! Every page, in both themes, on a desk, a tablet and a phone: accessible, complete, without a complaint. And zoomed to 200 % and
+//! 400 %, without a part beside the window.
 //!
 //! Where `PICTURES` is set, pictures go to `screenshots` in the target folder, for people to look at.
 
@@ -18,7 +19,9 @@ use crate::{
 
 const THEMES: [&str; 2] = ["light", "dark"];
 /// Names, and widths in pixels.
-const WIDTHS: [(&str, u32); 3] = [("desk", 1280), ("tablet", 768), ("phone", 360)];
+const WIDTHS: [(&str, u32); 3] = [("desk", 1440), ("tablet", 768), ("phone", 390)];
+/// A small desk, at 100, 200 and 400 %, and a small phone. A zoomed page is laid out as a narrow one.
+const OTHER_WIDTHS: [u32; 4] = [1280, 640, 360, 320];
 const HEIGHT: u32 = 800;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -42,6 +45,7 @@ async fn every_page_is_accessible_in_both_themes_and_at_every_width() -> Result<
     }
     test_request(&browser, &site).await?;
     report.look(&browser, "register-tried").await?;
+    x402_server(&browser, &site, &mut report).await?;
     mistakes_and_warnings(&browser, &mut report).await?;
 
     browser.client.delete_all_cookies().await?;
@@ -71,6 +75,21 @@ async fn test_request(browser: &Browser, site: &Site) -> Result<()> {
     browser.press(".sheet details:has(#operation) > summary").await?;
     browser.press("button[value=try]").await?;
     browser.wait_for("the server answers").await
+}
+
+/// A server that does not answer, and one before it is added: both are answers to a form.
+async fn x402_server(browser: &Browser, site: &Site, report: &mut Report) -> Result<()> {
+    browser.goto("/panel/x402").await?;
+    for (url, told, page) in [
+        ("http://127.0.0.1:9", "Nothing was added.", "x402-mistake"),
+        (site.server.as_str(), "Add this x402 server?", "x402-add"),
+    ] {
+        browser.fill(&[("url", url), ("max_price", "0.01")]).await?;
+        browser.press("form[action='/panel/x402'] button.primary").await?;
+        browser.wait_for(told).await?;
+        report.look(browser, page).await?;
+    }
+    Ok(())
 }
 
 /// What is seen only when something is wrong.
@@ -185,21 +204,32 @@ impl Report {
 
     /// Judges the page that is open, in both themes and at every width.
     pub async fn look(&mut self, browser: &Browser, page: &str) -> Result<()> {
-        self.look_at(browser, page, &WIDTHS).await
+        for width in OTHER_WIDTHS {
+            browser.resize(width, HEIGHT).await?;
+            if let Some(widest) = browser.overflow().await? {
+                writeln!(self.wrong, "{page}: wider than a window of {width} px: {widest}")?;
+            }
+        }
+        self.look_at_each(browser, page).await
     }
 
-    /// The same at other widths.
-    pub async fn look_at(&mut self, browser: &Browser, page: &str, widths: &[(&str, u32)]) -> Result<()> {
+    /// The same at three widths alone.
+    pub async fn look_at_each(&mut self, browser: &Browser, page: &str) -> Result<()> {
         for theme in THEMES {
             browser.prefer(theme).await?;
-            for (size, width) in widths {
-                browser.resize(*width, HEIGHT).await?;
+            for (size, width) in WIDTHS {
+                browser.resize(width, HEIGHT).await?;
                 let name = format!("{page}-{size}-{theme}");
                 for violation in browser.violations().await? {
                     writeln!(self.wrong, "{name}: {violation}")?;
                 }
                 if let Some(widest) = browser.overflow().await? {
                     writeln!(self.wrong, "{name}: wider than the window: {widest}")?;
+                }
+                // No theme gives or takes a name.
+                let unnamed = if theme == THEMES[0] { browser.unnamed().await? } else { Vec::new() };
+                for part in unnamed {
+                    writeln!(self.wrong, "{name}: a screen reader has no name for {part}")?;
                 }
                 if let Some(folder) = &self.pictures {
                     fs::write(folder.join(format!("{name}.png")), browser.picture().await?)?;

@@ -32,6 +32,26 @@ pub const START_PAGE: &str = "about:blank";
 const AXE: &str = "tools/node_modules/axe-core/axe.min.js";
 /// Another version may show pages otherwise, so the first test that opens a browser says which one it met.
 static TOLD: Once = Once::new();
+/// Parts of a page that a screen reader tells by their names, as the browser's accessibility tree calls them.
+const NAMED_ROLES: [&str; 15] = [
+    "button",
+    "checkbox",
+    "combobox",
+    "DisclosureTriangle",
+    "heading",
+    "image",
+    "link",
+    "listbox",
+    "navigation",
+    "radio",
+    "region",
+    "searchbox",
+    "slider",
+    "spinbutton",
+    "textbox",
+];
+/// Fewer parts mean that the tree is read wrongly: the smallest page has a heading, a field and a button.
+const NAMED_PARTS_MIN: usize = 3;
 
 /// Ports that chromedriver chooses before it is given up.
 const DRIVER_STARTS_MAX: usize = 5;
@@ -271,6 +291,31 @@ impl Browser {
         let found = self.client.execute_async(run, Vec::new()).await?;
         let found = found.as_array().context("no list")?;
         Ok(found.iter().map(|one| one.as_str().unwrap_or_default().to_owned()).collect())
+    }
+
+    /// What a screen reader meets and cannot name: parts of the accessibility tree without a name.
+    pub async fn unnamed(&self) -> Result<Vec<String>> {
+        let tree = self.devtools("Accessibility.getFullAXTree", json!({})).await?;
+        let parts = tree["nodes"].as_array().context("no accessibility tree")?.iter();
+        let role = |part: &Value| part["role"]["value"].as_str().unwrap_or_default().to_owned();
+        let told = parts
+            .filter(|part| part["ignored"] != true && NAMED_ROLES.contains(&role(part).as_str()))
+            .collect::<Vec<_>>();
+        ensure!(told.len() >= NAMED_PARTS_MIN, "{} parts: {tree}", told.len());
+        let has_name =
+            |part: &Value| part["name"]["value"].as_str().is_some_and(|name| !name.trim().is_empty());
+        let mut unnamed = Vec::new();
+        for part in told.into_iter().filter(|part| !has_name(part)) {
+            let which = json!({ "backendNodeId": part["backendDOMNodeId"] });
+            let node = self.devtools("DOM.describeNode", which).await?;
+            unnamed.push(format!(
+                "{} {} {}",
+                role(part),
+                node["node"]["nodeName"],
+                node["node"]["attributes"]
+            ));
+        }
+        Ok(unnamed)
     }
 
     /// What is wider than the window, which on a phone hides it.

@@ -8,8 +8,6 @@ use crate::{appearance::Report, browser::Browser, keyboard::opened};
 
 /// It has the lists of components and of parts of the page.
 const LIST: &str = "../node/console/src/pages/design.rs";
-/// Names, and widths in pixels.
-const WIDTHS: [(&str, u32); 3] = [("desk", 1440), ("tablet", 768), ("phone", 390)];
 
 /// The names of a list, as the console's source has them: `Type = "type", …;`.
 fn listed(source: &str, list: &str) -> Result<Vec<String>> {
@@ -43,7 +41,7 @@ async fn every_component_is_shown_in_both_themes_accessible_and_within_the_windo
     for part in &parts {
         browser.goto(&format!("/panel/help/design?part={part}")).await?;
         seen.extend(shown(&browser).await?);
-        report.look_at(&browser, &format!("design-{part}"), &WIDTHS).await?;
+        report.look_at_each(&browser, &format!("design-{part}")).await?;
     }
     ensure!(seen == components, "{seen:?} of {components:?}");
     report.end()?;

@@ -216,6 +216,7 @@ async fn a_chart_is_one_stop_and_arrows_lead_from_value_to_value() -> Result<()>
         ensure!(said[0] == "slider" && said[1] == now && said[4] == 1, "{key:?}: {said}");
         ensure!(words.ends_with(&format!(" {at}")) && said[3] == words, "{key:?}: {said}");
     }
+    points_at_a_value(&browser).await?;
     // One stop: the next one is the table.
     press(&browser, &char::from(Key::Tab).to_string()).await?;
     let is_behind = "return !document.activeElement.closest('.plot')";
@@ -223,6 +224,31 @@ async fn a_chart_is_one_stop_and_arrows_lead_from_value_to_value() -> Result<()>
     let wrong = browser.violations().await?;
     ensure!(wrong.is_empty(), "{wrong:#?}");
     browser.end().await
+}
+
+/// Under the pointer a part of a chart is marked, and has the values of its row in the table behind.
+async fn points_at_a_value(browser: &Browser) -> Result<()> {
+    let place = "const part = document.querySelectorAll('.plot .hints rect')[2];
+        part.scrollIntoView({ block: 'center' });
+        const box = part.getBoundingClientRect();
+        return [box.x + box.width / 2, box.y + box.height / 2]";
+    let place = browser.client.execute(place, Vec::new()).await?;
+    let moved = json!({ "type": "mouseMoved", "x": place[0], "y": place[1] });
+    browser.devtools("Input.dispatchMouseEvent", moved).await?;
+    let told = "const part = document.querySelector('.plot .hints rect:hover');
+        const row = document.querySelectorAll('.plot + details tbody tr')[2];
+        return part && [part.querySelector('title').textContent, getComputedStyle(part).fillOpacity,
+            row.cells[0].textContent, row.cells[1].textContent]";
+    let mut told_now = json!(null);
+    eventually("a part is under the pointer", async || {
+        told_now = browser.client.execute(told, Vec::new()).await?;
+        Ok(told_now.is_array())
+    })
+    .await?;
+    let part = |at: usize| told_now[at].as_str().unwrap_or_default();
+    ensure!(part(0).starts_with(part(2)) && part(0).ends_with(&format!(" {}", part(3))), "{told_now}");
+    ensure!(part(1) == "0.16" && part(3) == "3", "{told_now}");
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]

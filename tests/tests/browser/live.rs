@@ -83,10 +83,18 @@ async fn a_page_left_open_says_that_the_node_is_away_and_goes_on_when_it_is_back
     browser.close().await
 }
 
+/// Notes after how long the page says that the node is away, by the page's own clock: whatever the test waits for beside it.
+const NOTE_AWAY: &str = "const away = document.getElementById('away'), from = performance.now();
+    new MutationObserver(() => { if (!away.hidden) window.saidAfter ??= performance.now() - from; })
+        .observe(away, { attributes: true });";
+/// Five seconds after the last word of the node, with room for a busy machine.
+const SAID_WITHIN_MS: f64 = 20_000.0;
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_left_open_says_since_when_a_node_that_hangs_does_not_answer() -> Result<()> {
     let Some((browser, node, _, _folder)) = opened().await? else { return Ok(()) };
     ensure!(!away(&browser).await?, "the node is there");
+    browser.client.execute(NOTE_AWAY, Vec::new()).await?;
     // Its connections stay open: nothing but its silence tells.
     node.freeze()?;
     let said = eventually("the page says since when", async || {
@@ -98,6 +106,8 @@ async fn a_page_left_open_says_since_when_a_node_that_hangs_does_not_answer() ->
     .await;
     node.thaw()?;
     said?;
+    let after = browser.client.execute("return window.saidAfter", Vec::new()).await?;
+    ensure!(after.as_f64().is_some_and(|after| after <= SAID_WITHIN_MS), "said after {after} ms");
     eventually("the page has found the node again", async || Ok(!away(&browser).await?)).await?;
     browser.close().await
 }

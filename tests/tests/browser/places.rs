@@ -5,9 +5,10 @@ use farthing_tests::console_pages::pages;
 
 /// Examples for the braces of routes. What stands in braces behind them is filled in by [`crate::site::Site::address`],
 /// which says so when there is no example.
-const EXAMPLES: [(&str, &str); 9] = [
+const EXAMPLES: [(&str, &str); 10] = [
     ("/panel/activity/{key}", "/panel/activity/bought-{live}"),
     ("/panel/catalog/{id}", "/panel/catalog/{earthquakes}"),
+    ("/panel/owners/{wallet}", "/panel/owners/{owner}"),
     ("/panel/apis/{id}", "/panel/apis/{own}"),
     ("/panel/x402/{id}", "/panel/x402/{foreign}"),
     ("/panel/finance/channels/{id}", "/panel/finance/channels/{channel}"),
@@ -17,7 +18,8 @@ const EXAMPLES: [(&str, &str); 9] = [
     ("/panel/help/{name}", "/panel/help/problems"),
 ];
 /// What a page shows in other cases, by name and address.
-const VIEWS: [(&str, &str); 26] = [
+const VIEWS: [(&str, &str); 27] = [
+    ("home-hour", "/panel?range=hour"),
     ("home-day", "/panel?range=day"),
     ("api-year", "/panel/apis/{own}?range=year"),
     ("setup-call-tried", "/panel/setup/call?service={earthquakes}"),

@@ -6,8 +6,8 @@ use anyhow::{Context, Result, ensure};
 use fantoccini::Locator;
 use farthing_control::endpoint;
 use farthing_control::types::{
-    BackupRequest, ChannelRole, Charge, LimitsRequest, NewSavedRequest, NewSecret, NewX402Server,
-    RequestFields, SecretLimits, ServiceFile, SourceFile, SourceKind, Text,
+    ApprovalRequest, BackupRequest, ChannelRole, Charge, LimitsRequest, NewSavedRequest, NewSecret,
+    NewX402Server, RequestFields, SecretLimits, ServiceFile, SourceFile, SourceKind, StarRequest, Text,
 };
 use farthing_testnet::{
     NodeProcess,
@@ -32,6 +32,8 @@ const TOO_LITTLE: Usdc = Usdc::from_micros(1_000);
 pub struct Site {
     pub demo: Demo,
     pub origin: String,
+    /// An x402 server's address.
+    pub server: String,
     /// What stands in the braces of addresses.
     names: BTreeMap<&'static str, String>,
     folder: tempfile::TempDir,
@@ -45,7 +47,9 @@ impl Site {
         let demo = Demo::start(folder.path(), setup).await?;
         let console = demo.consumer.control().ask(endpoint::ShowConsole).await?;
         let origin = console.origin().to_owned();
-        let mut site = Self { demo, origin, names: BTreeMap::new(), folder };
+        let words = format!("Waves and tides. שלום 🪐 {}", "x".repeat(200));
+        let server = asks(demo.chain.token, 2_000, &words).await?;
+        let mut site = Self { demo, origin, server, names: BTreeMap::new(), folder };
         site.buy_and_sell().await?;
         Ok(site)
     }
@@ -74,10 +78,20 @@ impl Site {
             limits: SecretLimits { per_day: Some(Text(FUNDS)), ..SecretLimits::default() },
         };
         consumer.tell(endpoint::CreateSecret, &secret).await?;
+        // An agent asks for more than its secret may spend unasked, with text that a stranger could have given it.
+        let asked: ApprovalRequest = serde_json::from_value(json!({
+            "price": "0.25", "above": "0.001",
+            "call": {
+                "api_id_public": own.id, "method": "GET", "path": "/v1/tides/ijmuiden",
+                "params": { "note": format!("שלום 🪐 {}", "x".repeat(200)) }, "max_price": "1", "call_id": "asked",
+            },
+        }))?;
+        consumer.tell(endpoint::AskApproval.of("dashboard"), &asked).await?;
+        consumer
+            .tell(endpoint::StarService.of(demo.earthquakes.api.id), &StarRequest { starred: true })
+            .await?;
         let saved = self.save_request().await?;
-        let words = format!("Waves and tides. שלום 🪐 {}", "x".repeat(200));
-        let server = asks(demo.chain.token, 2_000, &words).await?;
-        let new = NewX402Server { url: format!("{server}/api"), max_price: Some(Text(OWN_PRICE)) };
+        let new = NewX402Server { url: format!("{}/api", self.server), max_price: Some(Text(OWN_PRICE)) };
         let foreign = consumer.tell(endpoint::AddX402Server, &new).await?.id.to_string();
         let passphrase = BackupRequest { passphrase: PASSWORD.to_owned() };
         let backup = consumer.tell(endpoint::CreateBackup, &passphrase).await?;
@@ -93,6 +107,7 @@ impl Site {
             ("earthquakes", demo.earthquakes.api.id.to_string()),
             ("planets", demo.planets.api.id.to_string()),
             ("own", own.id.to_string()),
+            ("owner", demo.earthquakes.wallet.to_string()),
             ("channel", channel),
             ("backup", backup.name),
             ("saved", saved),

@@ -36,7 +36,7 @@ async fn a_call_of_an_agent_is_approved_once_with_the_password_and_refused_witho
     let new = NewSecret { name: "agent".to_owned(), limits: SecretLimits::default() };
     node.process.control().tell(endpoint::CreateSecret, &new).await?;
     let empty = browser.get(PAGE).await?;
-    ensure!(empty.status == 200 && empty.body.contains("No call waits for you"), "{empty:?}");
+    ensure!(empty.status == 200 && empty.body.contains("No calls wait for your approval"), "{empty:?}");
 
     // Whatever an agent says is shown as what it is.
     let asked = asks(&node.process, "</code><script>approve()</script>\u{202e}", "0.25").await?;

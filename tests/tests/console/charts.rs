@@ -22,7 +22,8 @@ async fn every_range_of_every_page_with_charts_shows_what_was_bought_and_served(
     let (mut buyer, mut seller) = (set_up(&world.consumer).await?, set_up(&world.owner).await?);
     let id = world.api.id;
     for range in SeriesRange::ALL {
-        for path in ["/panel".to_owned(), "/panel/finance".to_owned(), format!("/panel/catalog/{id}")] {
+        let bought = [format!("/panel/catalog/{id}"), format!("/panel/owners/{}", world.owner_wallet)];
+        for path in ["/panel", "/panel/finance"].map(ToOwned::to_owned).into_iter().chain(bought) {
             has_charts(&mut buyer, &path, range).await?;
         }
         for path in ["/panel".to_owned(), "/panel/finance".to_owned(), format!("/panel/apis/{id}")] {
@@ -37,6 +38,15 @@ async fn every_range_of_every_page_with_charts_shows_what_was_bought_and_served(
         page.body.contains("class=\"spark\"") && page.body.contains("<title>3 in 7 days</title>"),
         "{page:?}"
     );
+    // A service and an owner also have how their calls ended: whether they are reliable.
+    for path in [format!("/panel/catalog/{id}"), format!("/panel/owners/{}", world.owner_wallet)] {
+        let page = buyer.get(&path).await?;
+        ensure!(page.body.contains("3 calls in the last 12 months, for 0.006 USDC."), "{path}: {page:?}");
+        ensure!(page.body.contains("<path class=\"bars answered\""), "{path}: {page:?}");
+    }
+    let other = buyer.get(&format!("/panel/owners/{}", Address::from_bytes([7; 20]))).await?;
+    ensure!(other.status == 200 && !other.body.contains("Your calls</h2>"), "{other:?}");
+    ensure!(other.body.contains("Your node knows no service of this wallet."), "{other:?}");
     // Nothing is told of calls to a service that nobody here has made.
     let page = seller.get(&format!("/panel/catalog/{id}")).await?;
     ensure!(page.status == 200 && !page.body.contains("Your calls</h2>"), "{page:?}");

@@ -177,6 +177,8 @@ async fn what_is_locked_earned_and_how_long_it_lasts_are_those_of_the_books() ->
     let figures = world.consumer.control().ask(endpoint::Figures).await?;
     ensure!(figures.bought_today == calls, "{figures:?}");
     let page = buyer.get("/panel/finance").await?.body;
+    // What can be spent stands above every page: the wallet and what is left in channels.
+    ensure!(page.contains("<b>4.992</b> test USDC"), "{page}");
     ensure!(page.contains("About 2,496 calls at this week&#39;s average cost"), "{page}");
     Ok(())
 }

@@ -25,7 +25,7 @@ const ROWS_MAX: usize = 250;
 /// As the route says.
 const CSV_LINES_MAX: usize = 20_000;
 /// Pages whose lists are long on such a node.
-const LONG: [&str; 19] = [
+const LONG: [&str; 20] = [
     "/panel/catalog?q=live+earthquakes",
     "/panel/catalog?q=global&category=science&sort=price",
     "/panel/catalog?page=40",
@@ -43,6 +43,7 @@ const LONG: [&str; 19] = [
     "/panel/finance/history?group=day&kind=bought",
     "/panel/help/console",
     "/panel/help/security",
+    "/panel?range=hour",
     "/panel?range=month",
     "/panel?range=year",
     "/panel/finance?range=month",
@@ -67,7 +68,7 @@ async fn every_page_of_a_full_node_is_there_and_small_and_its_lists_are_bounded(
         .await?;
 
     let mut browser = set_up(&node.process).await?;
-    let stranger = stranger(&node).await?;
+    let (stranger, owner) = stranger(&node).await?;
     let services =
         ["overview", "samples", "versions"].map(|part| format!("/panel/catalog/{}?part={part}", own.id));
     let owns = ["", "/edit", "/operations"].map(|part| format!("/panel/apis/{}{part}", own.id));
@@ -80,6 +81,7 @@ async fn every_page_of_a_full_node_is_there_and_small_and_its_lists_are_bounded(
         slowest = slowest.max((began.elapsed(), path));
     }
     println!("the slowest page took {:?}: {}", slowest.0, slowest.1);
+    judge(&mut browser, &format!("/panel/owners/{owner}")).await?;
     // Its owner is nowhere: the page says what is known of it, and what is not.
     let page = browser.get(&format!("/panel/catalog/{stranger}")).await?;
     ensure!(page.status == 200 && page.body.len() <= HTML_BYTES_MAX, "{page:?}");
@@ -131,12 +133,13 @@ async fn judge(browser: &mut Browser, path: &str) -> Result<()> {
     Ok(())
 }
 
-/// One of the services whose owners are not there.
-async fn stranger(node: &Node) -> Result<String> {
+/// One of the services whose owners are not there, and its owner's wallet.
+async fn stranger(node: &Node) -> Result<(String, String)> {
     let everything = CatalogQuery::default();
     let all = node.process.control().tell(endpoint::CatalogSearch, &everything).await?;
     ensure!(all.total >= LISTINGS && all.hits.len() < 500, "{} of {}", all.hits.len(), all.total);
     let query = CatalogQuery { words: "earthquakes".to_owned(), limit: Some(1), ..CatalogQuery::default() };
     let page = node.process.control().tell(endpoint::CatalogSearch, &query).await?;
-    Ok(page.hits.first().context("nothing is found")?.id.to_string())
+    let hit = page.hits.first().context("nothing is found")?;
+    Ok((hit.id.to_string(), hit.owner.to_string()))
 }

@@ -44,7 +44,7 @@ async fn furnished() -> Result<(Node, Browser, Vec<(&'static str, String)>)> {
         browser.press("/panel/finance/send", &[("to", TO), ("amount", "1"), ("coin", "usdc")]).await?;
     let order = order.header("location").rsplit('/').next().context("no order")?.to_owned();
     let names = vec![("order", order), ("id", api.id.to_string()), ("name", "dashboard".to_owned())];
-    let names = [names, vec![("backup", backup.name)]].concat();
+    let names = [names, vec![("backup", backup.name), ("wallet", TO.to_owned())]].concat();
     Ok((node, browser, names))
 }
 

@@ -1,25 +1,29 @@
 //! Catalog: the services of the network, searched by words and narrowed by facets.
 //!
 //! Everything that was chosen stands in the address, so that a search can be kept, shared and gone back to, and
-//! works without a script. `search.js` fetches the same address while one types.
+//! works without a script. `search.js` fetches the same address while one types. The id of a service or the wallet of an owner leads
+//! to its page.
 
 use std::collections::HashMap;
 
 use askama::Template;
-use axum::{extract::Query, response::IntoResponse};
+use axum::{
+    extract::Query,
+    response::{IntoResponse, Redirect},
+};
 use farthing_control::{
-    counted, endpoint,
+    Local, counted, endpoint,
     types::{
         CatalogHit, CatalogPage, CatalogQuery, CatalogSort, CatalogState, Charge, Count, Figures, FlagRule,
-        Measured, PriceCount, ServiceFlag,
+        Measured, PriceCount, ServiceFlag, StarredService,
     },
 };
 use farthing_os::clock;
-use farthing_values::{ServiceId, Usdc};
+use farthing_values::{Address, ServiceId, Usdc};
 use serde::Deserialize;
 
 use crate::{
-    failure::Page,
+    failure::{Failure, Page},
     frame::{Frame, Section, Visit},
     icons::Icon,
     page::Rendered,
@@ -29,6 +33,10 @@ use crate::{
 const PAGE_HITS: usize = 24;
 /// Facets with more choices show the most frequent.
 const CHOICES_MAX: usize = 10;
+/// Categories that are suggested for a service of one's own.
+const SUGGESTED_MAX: usize = 40;
+/// Of the name of a starred service.
+const STARRED_CHARS_MAX: usize = 40;
 /// The greatest length of a search.
 const WORDS_CHARS_MAX: usize = 200;
 /// Choices made by yes or no.
@@ -65,6 +73,8 @@ struct CatalogTemplate {
     next: Option<String>,
     /// The reason that nothing could be searched for.
     problem: Option<String>,
+    /// Id and name of each starred service.
+    starred: Vec<(String, String)>,
     sorts: [(&'static str, &'static str); 4],
 }
 
@@ -82,7 +92,11 @@ pub(super) struct Card {
     pub(super) per_thousand: String,
     /// Answers with a status from 400 to 499 cost as much.
     pub(super) charges_declined: bool,
+    /// The wallet of its owner, shortened.
     pub(super) owner: String,
+    pub(super) wallet: String,
+    /// The name that the user gave to the owner.
+    pub(super) owner_petname: Option<String>,
     pub(super) state: &'static str,
     pub(super) state_class: &'static str,
     pub(super) measured: String,
@@ -107,9 +121,12 @@ struct Choice {
 
 pub(super) async fn show(visit: Visit, Query(mut asked): Query<CatalogParams>) -> Page {
     asked.q = asked.q.chars().filter(|c| !c.is_control()).take(WORDS_CHARS_MAX).collect();
+    let node = visit.panel.node();
+    if let Some(page) = page_of(node, asked.q.trim()).await? {
+        return Ok(Redirect::to(&page).into_response());
+    }
     let mut frame = visit.frame(Section::Catalog).await?;
     frame.words.clone_from(&asked.q);
-    let node = visit.panel.node();
     let figures = node.ask(endpoint::Figures).await?;
     let (found, problem) = match asked.query() {
         Ok(query) => (node.tell(endpoint::CatalogSearch, &query).await?, None),
@@ -127,11 +144,23 @@ pub(super) async fn show(visit: Visit, Query(mut asked): Query<CatalogParams>) -
         previous: (asked.page > 0).then(|| asked.with(|asked| asked.page -= 1)),
         next: (shown_to < found.total).then(|| asked.with(|asked| asked.page += 1)),
         problem,
+        starred: starred(node).await?,
         sorts: [("", "Best match"), ("price", "Cheapest"), ("newest", "Recently updated"), ("name", "Name")],
         frame,
         asked,
     };
     Ok(Rendered(&page).into_response())
+}
+
+/// The page of the service, the x402 server or the owner that has this very id; words have none.
+async fn page_of(node: &Local, id: &str) -> Result<Option<String>, Failure> {
+    if let Ok(owner) = id.parse::<Address>() {
+        return Ok(Some(format!("/panel/owners/{owner}")));
+    }
+    let Ok(id) = id.parse::<ServiceId>() else { return Ok(None) };
+    let is_there = node.ask(endpoint::CatalogService.of(id)).await.is_ok()
+        || node.ask(endpoint::X402Servers).await?.iter().any(|server| server.id.0 == id);
+    Ok(is_there.then(|| format!("/panel/catalog/{id}")))
 }
 
 impl CatalogParams {
@@ -189,6 +218,23 @@ impl CatalogParams {
     }
 }
 
+/// The starred services, by name; one that is not known now by its id.
+async fn starred(node: &Local) -> Result<Vec<(String, String)>, Failure> {
+    let shown = |one: StarredService| {
+        let (id, name) = (one.id.to_string(), show::beginning(&one.name, STARRED_CHARS_MAX));
+        if name.trim().is_empty() { (id.clone(), id) } else { (id, name) }
+    };
+    Ok(node.ask(endpoint::Starred).await?.into_iter().map(shown).collect())
+}
+
+/// The categories of the services that the node knows, the most frequent first.
+pub(super) async fn categories(node: &Local) -> Result<Vec<String>, Failure> {
+    let query = CatalogQuery { limit: Some(1), ..CatalogQuery::default() };
+    let found = node.tell(endpoint::CatalogSearch, &query).await?;
+    let values = found.counts.categories.iter().take(SUGGESTED_MAX);
+    Ok(values.map(|count| show::visible(&count.value)).collect())
+}
+
 /// Maps each service to what this node measured of it.
 pub(super) fn by_service(figures: &Figures) -> HashMap<ServiceId, &Measured> {
     figures.measured.iter().map(|measured| (measured.service.0, measured)).collect()
@@ -219,6 +265,8 @@ pub(super) fn card(hit: &CatalogHit, measured: &HashMap<ServiceId, &Measured>, n
         per_thousand: show::per_thousand(hit.price.0),
         charges_declined: hit.charge == Charge::Answered,
         owner: show::short(hit.owner.0),
+        wallet: hit.owner.to_string(),
+        owner_petname: hit.owner_petname.as_deref().map(show::visible),
         state,
         state_class,
         measured: measured_words(measured.get(&hit.id.0).copied()),

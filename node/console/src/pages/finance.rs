@@ -19,7 +19,7 @@ use crate::{
     frame::{Frame, Section, Visit},
     markup::{Markup, qr_code},
     page::{Rendered, answer},
-    series::{Charts, Ranges, range_named},
+    series::{CallsOf, Charts, Ranges, range_named},
     show,
 };
 
@@ -80,7 +80,7 @@ async fn page(visit: &Visit, range: SeriesRange, done: Option<String>, problem: 
     let frame = visit.frame(Section::Finance).await?;
     let figures = node.ask(endpoint::Figures).await?;
     let channels = node.ask(endpoint::Channels).await?;
-    let charts = Charts::of(node, range, None).await?;
+    let charts = Charts::of(node, range, CallsOf::All).await?;
     let balance = &frame.status.balance;
     let has = balance.usdc.map_or(Usdc::ZERO, |usdc| usdc.0).saturating_add(balance.in_channels.0);
     let address = frame.status.address.to_string();

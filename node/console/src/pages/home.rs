@@ -19,7 +19,7 @@ use crate::{
         activity::log::{LogRow, newest},
         setup,
     },
-    series::{Charts, Ranges, range_named},
+    series::{CallsOf, Charts, Ranges, range_named},
     show,
 };
 
@@ -70,7 +70,7 @@ pub(super) async fn show(visit: Visit, Query(asked): Query<HomeParams>) -> Page 
     let frame = visit.frame(Section::Home).await?;
     let figures = node.ask(endpoint::Figures).await?;
     let range = range_named(asked.range.as_deref());
-    let charts = Charts::of(node, range, None).await?;
+    let charts = Charts::of(node, range, CallsOf::All).await?;
     let activity = node.ask(endpoint::Activity.with("limit", 1)).await?;
     let apis = node.ask(endpoint::Apis).await?;
     let reach = node.ask(endpoint::Reached).await?;

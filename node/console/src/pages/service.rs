@@ -7,7 +7,7 @@ use axum::{
 };
 use farthing_control::{
     ControlError, Local, endpoint,
-    types::{CatalogService, SeriesRange, VersionNote},
+    types::{CatalogService, SeriesRange, StarRequest, VersionNote},
 };
 use farthing_os::clock;
 use farthing_serve::attachment;
@@ -19,12 +19,14 @@ use crate::{
     ConsoleState,
     access::Session,
     failure::{Failure, Page},
+    form::Form,
     frame::{Frame, Section, Visit},
     icons::Icon,
     markup::{Markup, strangers_markdown},
     page::Rendered,
-    series::{Charts, Ranges, range_named},
+    series::{CallsOf, Charts, Ranges, range_named},
     show,
+    texts::Done,
 };
 
 use super::catalog::{Card, by_service, card};
@@ -56,10 +58,11 @@ struct ServiceTemplate {
     bought: Option<BoughtShown>,
 }
 
-/// The calls of the service that this node bought, over time.
+/// The calls that this node bought of a service or from an owner, over time.
 pub(super) struct BoughtShown {
     pub(super) ranges: Ranges,
     pub(super) spent: Markup,
+    pub(super) outcomes: Markup,
     pub(super) times: Markup,
     /// Within a year, with those that failed.
     pub(super) calls: u64,
@@ -68,24 +71,28 @@ pub(super) struct BoughtShown {
 }
 
 impl BoughtShown {
-    /// `None` for a service that nothing was bought of in a year. The page at `path` has a range by its name.
+    /// `None` if nothing was bought in a year. The page at `path` has a range by its name.
     pub(super) async fn of(
         node: &Local,
-        id: ServiceId,
+        calls: CallsOf,
         path: &str,
         named: Option<&str>,
     ) -> Result<Option<Self>, Failure> {
-        let year = Charts::of(node, SeriesRange::Year, Some(id)).await?;
+        let year = Charts::of(node, SeriesRange::Year, calls).await?;
         if !year.has_bought() {
             return Ok(None);
         }
-        let (calls, total) = year.bought_sum();
+        let (count, total) = year.bought_sum();
         let range = range_named(named);
-        let charts =
-            if range == SeriesRange::Year { year } else { Charts::of(node, range, Some(id)).await? };
-        let ranges = Ranges::new(path, "calls", range);
-        let (spent, times) = (charts.spent(), charts.bought_times());
-        Ok(Some(Self { ranges, spent, times, calls, total: show::usdc(total) }))
+        let charts = if range == SeriesRange::Year { year } else { Charts::of(node, range, calls).await? };
+        Ok(Some(Self {
+            ranges: Ranges::new(path, "calls", range),
+            spent: charts.spent(),
+            outcomes: charts.bought_outcomes(),
+            times: charts.bought_times(),
+            calls: count,
+            total: show::usdc(total),
+        }))
     }
 }
 
@@ -96,12 +103,15 @@ pub(super) struct ServiceHead {
     pub(super) offers_count: usize,
     pub(super) samples_count: usize,
     pub(super) missing: Option<String>,
+    pub(super) is_starred: bool,
 }
 
 impl ServiceHead {
     pub(super) async fn new(node: &Local, service: &CatalogService, part: Part) -> Result<Self, Failure> {
         let figures = node.ask(endpoint::Figures).await?;
+        let starred = node.ask(endpoint::Starred).await?;
         Ok(Self {
+            is_starred: starred.iter().any(|one| one.id.0 == service.hit.id.0),
             card: card(&service.hit, &by_service(&figures), clock::now_secs()),
             part,
             offers_count: service.offers.len(),
@@ -194,7 +204,7 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>, Query(asked): Que
     let bought = match part {
         Part::Overview => {
             let path = Part::Overview.address(&id.to_string());
-            BoughtShown::of(node, id, &path, asked.range.as_deref()).await?
+            BoughtShown::of(node, CallsOf::Service(id), &path, asked.range.as_deref()).await?
         }
         _ => None,
     };
@@ -219,6 +229,23 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>, Query(asked): Que
         frame,
     };
     Ok(Rendered(&page).into_response())
+}
+
+/// The button of a star, which says what it does.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct StarFields {
+    starred: String,
+}
+
+/// Sets or removes the star of a service.
+pub(super) async fn star(Path(id): Path<String>, form: Form<StarFields>) -> Page {
+    let Form { visit, fields, .. } = form;
+    let id = service_id(&id)?;
+    let request = StarRequest { starred: fields.starred == "1" };
+    visit.panel.node().tell(endpoint::StarService.of(id), &request).await?;
+    let done = if request.starred { Done::Starred } else { Done::StarRemoved };
+    Ok(done.at(&Part::Overview.address(&id.to_string())).into_response())
 }
 
 /// Returns whether this id is that of an x402 server. It has another page, and lists of calls link to the catalog for both.

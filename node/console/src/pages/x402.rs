@@ -23,7 +23,7 @@ use crate::{
     frame::{Frame, Section, Visit},
     markup::LINE_CHARS,
     page::{Rendered, answer},
-    series::Charts,
+    series::{CallsOf, Charts},
     show,
     texts::Done,
 };
@@ -244,7 +244,8 @@ async fn list_page(visit: &Visit, asked: &X402Params, fields: X402Fields, proble
 }
 
 async fn row(node: &Local, server: &X402Server) -> Result<ServerRow, Failure> {
-    let (calls, spent) = Charts::of(node, SeriesRange::Year, Some(server.id.0)).await?.bought_sum();
+    let calls = CallsOf::Service(server.id.0);
+    let (calls, spent) = Charts::of(node, SeriesRange::Year, calls).await?.bought_sum();
     let terms = server.terms.as_ref();
     Ok(ServerRow {
         id: server.id.to_string(),
@@ -343,7 +344,8 @@ async fn one_page(
 ) -> Page {
     let (node, now_secs) = (visit.panel.node(), clock::now_secs());
     let place = address(server.id);
-    let bought = BoughtShown::of(node, server.id.0, &place, asked.range.as_deref()).await?;
+    let calls = CallsOf::Service(server.id.0);
+    let bought = BoughtShown::of(node, calls, &place, asked.range.as_deref()).await?;
     let frame = visit.frame(Section::Catalog).await?;
     let price = server.max_price.map_or_else(String::new, |most| most.to_string());
     let page = X402OneTemplate {

@@ -108,6 +108,7 @@ const LISTED: Param = Param::path("name", "Name from the list");
 const SECRET: Param = Param::path("name", "Name of the secret; `default` is the node's own");
 const MADE: Param = Param::path("name", "Name of the secret");
 const APPROVAL: Param = Param::path("id", "UUID of the approval");
+const OWNER: Param = Param::path("wallet", "Wallet of the owner");
 const SAVED: Param = Param::path("id", "UUID of the saved request");
 const X402_SERVER: Param = Param::path("id", "UUID of the x402 server at this node");
 const FORCE: Param = Param::query("force", "Closes on the chain without asking the owner first.").yes_no();
@@ -138,7 +139,7 @@ const FROM: Param = Param::query("from", "First day (2026-11-21, UTC) or second 
 const TO: Param = Param::query("to", "Last day, or the Unix second after the last one");
 const STEP: Param = Param::query("limit", "Number of entries; by default 50, at most 500").number();
 const CURSOR: Param = Param::query("cursor", "The `next` of the previous page");
-const RANGE: Param = Param::query("range", "day, week, month or year; by default week");
+const RANGE: Param = Param::query("range", "hour, day, week, month or year; by default week");
 const OF_OWNER: Param = Param::query("owner", "Wallet of an owner: shows what was bought there");
 const AFTER: Param = Param::query("after", "The `next` of the previous answer").number();
 const LEVEL: Param =
@@ -184,6 +185,18 @@ endpoints! {
             catalog_form: CatalogForm, GET "/catalog/{id}/form" [SERVICE, OPERATION_METHOD, OPERATION_PATH]; () -> (types::CallForm), Low;
             /// Show an operation of a service in full: its form, and the schemas of its parameters, body and answers
             catalog_reference: CatalogReference, GET "/catalog/{id}/reference" [SERVICE, OPERATION_METHOD, OPERATION_PATH]; () -> (types::OperationReference), Low;
+        }
+        "Starred services" {
+            /// List the services that you starred, by name
+            starred: Starred, GET "/starred" []; () -> ([types::StarredService]), Low;
+            /// Star a service, or remove its star
+            star_service: StarService, POST "/catalog/{id}/starred" [SERVICE]; (types::StarRequest) -> (types::StarredService), Low;
+        }
+        "Owners" {
+            /// List the names that you gave to owners
+            petnames: Petnames, GET "/petnames" []; () -> ([types::Petname]), Low;
+            /// Give an owner a name that only your node knows, or remove it with an empty one
+            give_petname: GivePetname, POST "/petnames/{wallet}" [OWNER]; (types::NewPetname) -> (types::Petname), Low;
         }
         "Saved requests" {
             /// List the saved requests of all services or of one, by name

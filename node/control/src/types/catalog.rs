@@ -124,6 +124,9 @@ pub struct CatalogHit {
     #[serde(default)]
     pub samples_free: u32,
     pub owner: AddressText,
+    /// The name that the user gave to the owner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner_petname: Option<String>,
     pub state: CatalogState,
     /// Seconds since the Unix epoch, on the owner's clock.
     pub updated_secs: u64,

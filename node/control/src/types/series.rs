@@ -8,6 +8,8 @@ use super::{CallOutcome, ServiceIdText, UsdcText};
 words! {
     /// A time that ends now, and the parts that it is told in. All of them begin as UTC has it.
     SeriesRange {
+        /// 60 minutes, in parts of 5.
+        Hour = "hour",
         /// 24 hours.
         Day = "day",
         /// 7 days, in parts of 6 hours.
@@ -20,7 +22,7 @@ words! {
 }
 
 /// Calls and money over time. What is older than 31 days is kept by day. Beyond 64 services in an hour or a day, calls of
-/// further ones count for all services and for none alone.
+/// further ones count for all services and for none alone. Of the last hour, the newest 100,000 calls of each side count.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Series {
     pub range: SeriesRange,

@@ -89,6 +89,23 @@ async fn a_call_counts_once_in_its_hour_however_often_it_ended() {
     let percentiles = [50, 95].map(|percent| bought.latencies.percentile_us(percent).unwrap());
     assert!((30_000..=50_000).contains(&percentiles[0]), "{percentiles:?}");
     assert!((300_000..=500_000).contains(&percentiles[1]), "{percentiles:?}");
+    // The same calls one by one, with their own second, and so many of each side.
+    for side in [Side::Payer, Side::Payee] {
+        let (mut sum, mut newest) = (CallFigures::default(), 0);
+        let mut add = |secs: u64, of: Subject, figures: CallFigures| {
+            assert!(of.side == side && (hour..hour + HOUR_SECS).contains(&secs), "{of:?} at {secs}");
+            sum.add(&figures);
+            newest = newest.max(secs);
+        };
+        ledger.latest_figures(hour, 100, |subject| subject.side == side, &mut add).unwrap();
+        assert_eq!(&sum, if side == Side::Payer { bought } else { served });
+        let mut few = 0;
+        ledger
+            .latest_figures(hour, 1, |subject| subject.side == side, |_, _, one| few += one.calls())
+            .unwrap();
+        assert_eq!(few, 1);
+        ledger.latest_figures(newest + 1, 100, |_| true, |_, _, _| panic!("nothing came later")).unwrap();
+    }
     // As the history has it.
     assert_eq!(ledger.purchases(100).unwrap().len() as u64, bought.calls());
     assert_eq!(ledger.served_calls(100).unwrap().len() as u64, served.calls());

@@ -20,6 +20,7 @@ use crate::{
     frame::{Frame, Section, Visit},
     page::answer,
     pages::{
+        catalog::categories,
         register::{
             details::operation_sent,
             draft::{charge_sent, charges, tags},
@@ -40,6 +41,8 @@ struct EditTemplate {
     fields: EditFields,
     /// Names of what is added to requests now.
     secrets: Vec<String>,
+    /// Suggestions.
+    categories: Vec<String>,
     /// Value, words, chosen.
     charges: [(&'static str, &'static str, bool); 2],
     problem: Option<String>,
@@ -125,6 +128,7 @@ async fn page(visit: &Visit, shown: &ApiShown, fields: EditFields, problem: Opti
         name: show::visible(&shown.api.name),
         kind: shown.kind.0,
         secrets: shown.secrets.iter().map(|name| show::visible(name)).collect(),
+        categories: categories(visit.panel.node()).await?,
         charges: charges(charge_sent(&fields.charge)),
         // A secret is never shown again, typed or not.
         // Whoever sends it again has seen what is there now.

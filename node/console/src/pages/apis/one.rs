@@ -31,7 +31,7 @@ use crate::{
         },
         service::{VersionShown, service_id},
     },
-    series::{Charts, Ranges, range_named},
+    series::{CallsOf, Charts, Ranges, range_named},
     show,
     texts::Done,
 };
@@ -127,7 +127,7 @@ pub(super) async fn page(
     let health = health.map(|health| health_shown(&health, now_secs));
     let notes = node.ask(endpoint::ApiVersions.of(id)).await?;
     let range = range_named(asked.range.as_deref());
-    let charts = Charts::of(node, range, Some(id)).await?;
+    let charts = Charts::of(node, range, CallsOf::Service(id)).await?;
     let page = ApiTemplate {
         versions: VersionShown::all(&notes),
         frame: visit.frame(Section::Apis).await?,

@@ -136,6 +136,8 @@ fn cards() -> Vec<Card> {
         per_thousand: "2.00".to_owned(),
         charges_declined: false,
         owner: "0x7E5F…5Bdf".to_owned(),
+        wallet: "0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf".to_owned(),
+        owner_petname: Some("The tides of the harbour office".to_owned()),
         state: "online",
         state_class: "good",
         measured: "Your node has not called it yet.".to_owned(),

@@ -19,6 +19,7 @@ use crate::{
     frame::{Frame, Section, Visit},
     markup::ProblemText,
     page::answer,
+    pages::catalog::categories,
     show,
 };
 
@@ -42,6 +43,8 @@ struct DetailsTemplate {
     kind: CatalogKind,
     security: String,
     upstreams: Vec<String>,
+    /// Suggestions.
+    categories: Vec<String>,
     /// Value, words, chosen.
     charges: [(&'static str, &'static str, bool); 2],
     samples: [(&'static str, &'static str, bool); 3],
@@ -221,6 +224,7 @@ async fn page(
         kind: inspection.kind.0,
         security: wanted.join(", "),
         upstreams: inspection.upstreams.iter().map(|upstream| show::visible(upstream)).collect(),
+        categories: categories(visit.panel.node()).await?,
         charges: charges(draft.choices.charge),
         samples: [
             ("described", "The description's examples", samples == SamplesFile::Described),

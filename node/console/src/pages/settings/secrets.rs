@@ -98,7 +98,7 @@ impl SecretFields {
         Ok(SecretLimits {
             price_max: amount("Maximum price per call", &self.price_max)?,
             per_day: amount("Maximum per day", &self.per_day)?,
-            confirm_above: amount("Agents confirm calls above", &self.confirm_above)?,
+            confirm_above: amount("Approval needed above", &self.confirm_above)?,
             services: (!services.is_empty()).then_some(services),
         })
     }
@@ -110,7 +110,7 @@ fn row(secret: &SecretShown, now_secs: u64) -> SecretRow {
     words.extend(limits.price_max.map(|usdc| format!("{} USDC per call", show::usdc(usdc.0))));
     words.extend(limits.per_day.map(|usdc| format!("{} USDC per day", show::usdc(usdc.0))));
     words.extend(
-        limits.confirm_above.map(|usdc| format!("agents confirm calls above {} USDC", show::usdc(usdc.0))),
+        limits.confirm_above.map(|usdc| format!("approval needed above {} USDC", show::usdc(usdc.0))),
     );
     words.extend(limits.services.as_ref().map(|services| match services.len() {
         1 => "1 service".to_owned(),
