@@ -81,6 +81,7 @@ pub use error::{
 };
 use funding::Funding;
 use heal::Accusations;
+use observations::Observer;
 use places::OwnerPlaces;
 use prices::Prices;
 use reconcile::ComparisonProgress;
@@ -203,6 +204,7 @@ struct ConsumerInner {
     places: OwnerPlaces,
     turns: KeyedMutex<CallId, Copies>,
     awaited: AwaitedCalls,
+    observer: Observer,
     books: ComparisonProgress,
     /// Differences with one owner are looked into by one at a time.
     healing: KeyedMutex<Address>,
@@ -245,6 +247,12 @@ impl Consumer {
         let accounts = Arc::new(Accounts::new(parts.ledger.clone(), parts.channels.clone(), who));
         let prices = Prices::new(parts.ledger.clone());
         let shares = Arc::new(Shares::new(parts.settings.for_nothing));
+        let observer = Observer {
+            conduct: parts.conduct.clone(),
+            catalog: parts.catalog.clone(),
+            tasks: parts.tasks.clone(),
+            stopping: parts.stopping.clone(),
+        };
         let (places, turns, awaited, books, healing, accused, looking_again) = Default::default();
         let inner = ConsumerInner {
             parts,
@@ -255,6 +263,7 @@ impl Consumer {
             places,
             turns,
             awaited,
+            observer,
             books,
             healing,
             accused,
@@ -369,6 +378,11 @@ impl Consumer {
     /// The switch and the limits.
     pub fn rules(&self) -> &Rules {
         &self.0.rules
+    }
+
+    /// Returns the conduct of the services that this node pays.
+    pub fn conduct(&self) -> &Conduct {
+        &self.0.conduct
     }
 
     /// Returns the record of what calls of each service may cost.

@@ -49,7 +49,7 @@ impl Consumer {
     ) -> Result<Bought, BuyError> {
         let (mut service, mut plan) = self.planned(&order).await?;
         let deadline = deadline + self.0.settings.longer(plan.time);
-        let trial = self.admitted(&order, &plan)?;
+        let trial = self.0.observer.admitted(&order, &plan)?;
         let share = self.share(&order, service.listing().owner, &plan, deadline).await?;
         let mut place = self.place(&order, service.listing().owner, &plan).await?;
         let _under_way = self.0.ledger.under_way();

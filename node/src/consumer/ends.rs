@@ -47,7 +47,7 @@ impl Consumer {
         });
         let bought = self.end(attempt, exchanged, network, turn, left_open).await;
         if let Some(unjudged) = judged {
-            self.observe(&attempt.promise, &bought, lost_at, unjudged);
+            self.0.observer.observe(&attempt.promise, &bought, lost_at, unjudged);
         }
         bought
     }

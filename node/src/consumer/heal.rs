@@ -241,7 +241,7 @@ impl Consumer {
         let Ok(receipt) = verified else { return };
         let lost = LostAnswer { made: begun, known: Instant::now() };
         if !receipt.charged.is_zero() && self.0.accounts.book_late(&purchase, receipt).await {
-            self.observe_charge_after_all(&purchase, lost);
+            self.0.observer.observe_charge_after_all(&purchase, lost);
         }
     }
 }

@@ -248,7 +248,7 @@ impl Consumer {
                 let reason = word.last_known().to_string();
                 tracing::info!(%call_id, reason, "an undecided call was not charged");
                 if let Some(unjudged) = self.0.accounts.undecided().take_unjudged(owner, call_id) {
-                    self.observe_uncharged(&attempt.promise, unjudged);
+                    self.0.observer.observe_uncharged(&attempt.promise, unjudged);
                 }
                 self.0.accounts.release(&attempt, reason, &turn).await;
                 return None;
@@ -263,7 +263,7 @@ impl Consumer {
                     let answer = brought.filter(|(response, body)| {
                         answer::verify(&attempt.expected, &domain, response, body).is_ok()
                     });
-                    self.observe_late(&attempt.promise, &receipt, answer, unjudged);
+                    self.0.observer.observe_late(&attempt.promise, &receipt, answer, unjudged);
                 }
                 if let Err(error) = self.acknowledge(&attempt, receipt, 0, &Timing::default(), turn) {
                     tracing::error!(%call_id, %error, "the owner's books do not match");
