@@ -79,6 +79,7 @@ pub use error::{
     AwaitedClose, AwaitedDeposit, BadPage, BooksError, BuyError, Cap, ForeignError, LastKnown, MissingFunds,
     NoAnswer, NoRoom, NotTold, PendingDeposit, Unseen,
 };
+use exchange::CallClient;
 use funding::Funding;
 use heal::Accusations;
 use observations::Observer;
@@ -197,13 +198,13 @@ pub struct Consumer(Arc<ConsumerInner>);
 #[derive(Debug)]
 struct ConsumerInner {
     parts: ConsumerParts,
-    started: Instant,
     accounts: Arc<Accounts>,
     prices: Prices,
     shares: Arc<Shares>,
     places: OwnerPlaces,
     turns: KeyedMutex<CallId, Copies>,
     awaited: AwaitedCalls,
+    client: CallClient,
     observer: Observer,
     books: ComparisonProgress,
     /// Differences with one owner are looked into by one at a time.
@@ -247,6 +248,7 @@ impl Consumer {
         let accounts = Arc::new(Accounts::new(parts.ledger.clone(), parts.channels.clone(), who));
         let prices = Prices::new(parts.ledger.clone());
         let shares = Arc::new(Shares::new(parts.settings.for_nothing));
+        let client = CallClient::new(parts.network.clone(), parts.channels.clone());
         let observer = Observer {
             conduct: parts.conduct.clone(),
             catalog: parts.catalog.clone(),
@@ -256,13 +258,13 @@ impl Consumer {
         let (places, turns, awaited, books, healing, accused, looking_again) = Default::default();
         let inner = ConsumerInner {
             parts,
-            started: Instant::now(),
             accounts,
             prices,
             shares,
             places,
             turns,
             awaited,
+            client,
             observer,
             books,
             healing,
@@ -342,7 +344,7 @@ impl Consumer {
             Earlier::Open(promise) => self.finish(order, *promise, deadline, turn).await,
             Earlier::Nothing => self.first(order, deadline, turn).await,
             Earlier::InDoubt => {
-                turn.doubt(self.uptime());
+                turn.doubt(self.0.client.uptime());
                 self.first(order, deadline, turn).await
             }
         }?;
@@ -355,11 +357,6 @@ impl Consumer {
     /// Waits for the right to work on a call id, which one order has at a time.
     pub(crate) async fn turn(&self, call_id: CallId) -> Turn {
         self.0.turns.take(call_id).await
-    }
-
-    /// Time since this run began, in which the ages of copies are counted.
-    fn uptime(&self) -> Duration {
-        self.0.started.elapsed()
     }
 
     pub(crate) fn may_buy(&self) -> Result<(), BuyError> {

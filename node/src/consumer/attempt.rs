@@ -84,7 +84,8 @@ impl Consumer {
             let attempt = prepared.promised();
             killpoint::reached("consumer.after_promise");
             let sent = Instant::now();
-            let exchanged = self.exchange(&attempt, deadline, &mut turn, || recording.has_failed()).await;
+            let exchanged =
+                self.0.client.exchange(&attempt, deadline, &mut turn, || recording.has_failed()).await;
             killpoint::reached("consumer.after_answer");
             // What was promised is durable before anyone hears of the answer. The owner may have served it.
             if let Err(error) = recording.stored().await {

@@ -230,7 +230,7 @@ impl Consumer {
         if !matches!(purchase.end, PurchaseEnd::Released { in_doubt: true, .. }) {
             return;
         }
-        let (_, word) = self.ask(purchase.owner, call_id, &Copies::default(), ASK_TIMEOUT).await;
+        let (_, word) = self.0.client.ask(purchase.owner, call_id, &Copies::default(), ASK_TIMEOUT).await;
         let (receipt, signature) = match word {
             OwnerWord::Response(response, _) => (response.receipt, response.signature),
             OwnerWord::Receipt(receipt, signature) => (receipt, signature),

@@ -99,7 +99,7 @@ impl Consumer {
                 let mut pauses = Pauses::from_now();
                 while consumer.compare_books(owner, id).await.is_err() && pauses.wait().await {}
                 consumer.explain_total(owner).await;
-                tokio::time::sleep(COPY_LIFETIME.saturating_sub(consumer.uptime())).await;
+                tokio::time::sleep(COPY_LIFETIME.saturating_sub(consumer.0.client.uptime())).await;
                 while consumer.compare_books(owner, id).await.is_err() && pauses.wait().await {}
                 consumer.explain_total(owner).await;
             });
@@ -134,7 +134,7 @@ impl Consumer {
         channel: ChannelId,
         deadline: Instant,
     ) -> Result<(), BooksError> {
-        if self.0.books.is_seen(channel, self.uptime()) {
+        if self.0.books.is_seen(channel, self.0.client.uptime()) {
             return Ok(());
         }
         let consumer = self.clone();
@@ -169,7 +169,7 @@ impl Consumer {
         let Some(turn) = self.0.books.turn(channel) else { return Ok(()) };
         let came = Instant::now();
         let mut compared = turn.lock().await;
-        let is_last = accounts::tells_of_all(self.uptime());
+        let is_last = accounts::tells_of_all(self.0.client.uptime());
         if self.0.books.turn(channel).is_none() {
             return Ok(());
         }

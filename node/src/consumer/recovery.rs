@@ -76,18 +76,18 @@ impl Consumer {
             return Err(BuyError::CallIdConflict);
         }
         self.check_signed_here(promise.channel()).map_err(BuyError::Undecided)?;
-        turn.doubt(self.uptime());
+        turn.doubt(self.0.client.uptime());
         let attempt = Attempt { body: order.body, ..Attempt::of(promise) };
         if let Some(Reservation { owner, channel, .. }) = attempt.reservation {
             let compared = self.compare_books_for_a_call(owner, channel, deadline).await;
             compared.map_err(|error| BuyError::Undecided(error.into()))?;
         }
         let sent = Instant::now();
-        let mut exchanged = self.exchange(&attempt, deadline, &mut turn, || false).await;
+        let mut exchanged = self.0.client.exchange(&attempt, deadline, &mut turn, || false).await;
         let is_behind =
             matches!(&exchanged, Exchanged::Refused(refusal) if refusal.code == RefusalCode::BooksBehind);
         if is_behind && self.heal_for_a_call(attempt.expected.owner, deadline).await.is_ok() {
-            exchanged = self.exchange(&attempt, deadline, &mut turn, || false).await;
+            exchanged = self.0.client.exchange(&attempt, deadline, &mut turn, || false).await;
         }
         let ExpectedAnswer { owner, call_id, .. } = attempt.expected;
         let unjudged = self.0.accounts.undecided().take_unjudged(owner, call_id);
@@ -129,7 +129,7 @@ impl Consumer {
         attempt.expected.channel = purchase.channel;
         let sent = Instant::now();
         // The call is paid for, so nothing here is in doubt: whatever comes instead of its answer is told as it is.
-        match self.exchange(&attempt, deadline, &mut Copies::default(), || false).await {
+        match self.0.client.exchange(&attempt, deadline, &mut Copies::default(), || false).await {
             Exchanged::Response(response, body) => {
                 let domain = self.domain_of(&attempt, response.receipt, response.signature);
                 let receipt = answer::verify(&attempt.expected, &domain, &response, &body)
@@ -214,7 +214,7 @@ impl Consumer {
                 () = self.0.stopping.cancelled() => return,
             };
             let mut turn = slot.clone().lock_owned().await;
-            turn.doubt(self.uptime());
+            turn.doubt(self.0.client.uptime());
             let promise = match self.0.ledger.promise_of(call_id) {
                 Ok(Some(promise)) => promise,
                 Ok(None) => return,
@@ -239,7 +239,8 @@ impl Consumer {
         if self.compare_books_of(&attempt).await.is_err() {
             return Some(turn);
         }
-        let (receipt, signature, brought) = match self.ask(owner, call_id, &turn, ASK_TIMEOUT).await {
+        let (receipt, signature, brought) = match self.0.client.ask(owner, call_id, &turn, ASK_TIMEOUT).await
+        {
             (End::Receipt, OwnerWord::Response(response, body)) => {
                 (response.receipt, response.signature, Some((response, body)))
             }
