@@ -20,16 +20,14 @@ use farthing_discovery::{Catalog, KnownService};
 use farthing_ledger::Ledger;
 use farthing_network::NetworkHandle;
 use farthing_os::clock;
-use farthing_protocol::{
-    Address, CallId, ChannelId, ServiceId, Usdc, call::Method, limits, resolution::Copies,
-};
+use farthing_protocol::{Address, CallId, ServiceId, Usdc, call::Method, limits, resolution::Copies};
 use farthing_shared::{
     call_ends::{BegunCall, CallEnds},
     keyed_mutex::KeyedMutex,
     tasks::Tasks,
 };
 use farthing_wallet::Signer;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::MutexGuard;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -48,7 +46,6 @@ mod error;
 pub mod evidence;
 mod exchange;
 pub mod funding;
-pub(crate) mod heal;
 mod means;
 mod observations;
 pub mod open_verdict;
@@ -73,7 +70,7 @@ pub mod undecided;
 use accounts::{Accounts, Earlier};
 use awaited::AwaitedCalls;
 use channels::PayerChannels;
-use compare::{BookComparer, BookComparison};
+use compare::BookComparison;
 use conduct::Conduct;
 pub use error::{
     AwaitedClose, AwaitedDeposit, BadPage, BooksError, BuyError, Cap, ForeignError, LastKnown, MissingFunds,
@@ -81,11 +78,10 @@ pub use error::{
 };
 use exchange::CallClient;
 use funding::Funding;
-use heal::Accusations;
 use observations::Observer;
 use places::OwnerPlaces;
 use prices::Prices;
-use reconcile::ComparisonProgress;
+use reconcile::Reconciler;
 use rules::Rules;
 use shares::{ForNothing, Shares};
 use spending::{Grant, Spending};
@@ -202,16 +198,11 @@ struct ConsumerInner {
     prices: Prices,
     shares: Arc<Shares>,
     places: OwnerPlaces,
-    turns: KeyedMutex<CallId, Copies>,
+    turns: Arc<KeyedMutex<CallId, Copies>>,
     awaited: AwaitedCalls,
     client: CallClient,
     observer: Observer,
-    books: ComparisonProgress,
-    /// Differences with one owner are looked into by one at a time.
-    healing: KeyedMutex<Address>,
-    accused: Mutex<Accusations>,
-    /// Accused owners are looked at again by one task for each channel.
-    looking_again: KeyedMutex<ChannelId>,
+    books: Reconciler,
 }
 
 /// The parts that the consumer is made of.
@@ -255,21 +246,20 @@ impl Consumer {
             tasks: parts.tasks.clone(),
             stopping: parts.stopping.clone(),
         };
-        let (places, turns, awaited, books, healing, accused, looking_again) = Default::default();
+        let turns = Arc::<KeyedMutex<CallId, Copies>>::default();
+        let books =
+            Reconciler::new(&parts, accounts.clone(), turns.clone(), client.clone(), observer.clone());
         let inner = ConsumerInner {
             parts,
             accounts,
             prices,
             shares,
-            places,
+            places: OwnerPlaces::default(),
             turns,
-            awaited,
+            awaited: AwaitedCalls::default(),
             client,
             observer,
             books,
-            healing,
-            accused,
-            looking_again,
         };
         Self(Arc::new(inner))
     }
@@ -284,12 +274,7 @@ impl Consumer {
     /// # Errors
     /// [`BooksError`] when the owner's books or the own ones cannot be seen.
     pub async fn compare_books_with(&self, owner: Address) -> Result<BookComparison, BooksError> {
-        self.comparer().compare_with(owner).await
-    }
-
-    fn comparer(&self) -> BookComparer<'_> {
-        let ConsumerParts { ledger, channels, signer, network, .. } = &self.0.parts;
-        BookComparer { ledger, channels, signer, network }
+        self.0.books.compare_with(owner).await
     }
 
     /// A service, to look at before buying with a secret.

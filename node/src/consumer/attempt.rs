@@ -123,7 +123,7 @@ impl Consumer {
                         ) =>
                 {
                     self.0.accounts.release(&attempt, Uncharged::refused(refusal.code), &turn).await;
-                    self.heal_for_a_call(attempt.expected.owner, deadline).await?;
+                    self.0.books.heal_for_a_call(attempt.expected.owner, deadline).await?;
                 }
                 exchanged => {
                     let bought = BoughtVersion::of(&service);
@@ -421,11 +421,11 @@ impl Consumer {
         for _ in 0..RESERVE_TRIES_MAX {
             // Each time: what the channel holds may have been another wallet folder's, of which nothing is known here.
             if let Some(channel) = self.0.channels.in_use(owner) {
-                let compared = self.compare_books_for_a_call(owner, channel.id, deadline).await;
+                let compared = self.0.books.compare_books_for_a_call(owner, channel.id, deadline).await;
                 compared.map_err(BuyError::before_promise)?;
             }
             if !self.0.channels.unexplained(owner).is_zero() {
-                self.heal_for_a_call(owner, deadline).await?;
+                self.0.books.heal_for_a_call(owner, deadline).await?;
             }
             match self.0.channels.reserve(owner, price, clock::now_secs()) {
                 Ok(reservation) => {

@@ -6,11 +6,10 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use farthing_ledger::{Acknowledgement, LedgerError, PayerChannelFacts, Uncharged};
+use farthing_ledger::{Acknowledgement, LedgerError, Uncharged};
 use farthing_os::clock;
 use farthing_protocol::{
-    CallResponse, ChannelId, Domain, RefusalCode, Signature, Usdc, Verified, channel::Receipt,
-    listing::ServiceKind,
+    CallResponse, Domain, RefusalCode, Signature, Usdc, Verified, channel::Receipt, listing::ServiceKind,
 };
 use tokio::time::timeout;
 
@@ -227,7 +226,7 @@ impl Consumer {
         if !receipt.charged.is_zero()
             && !may_be_forgotten()
             && let Some(reservation) = &attempt.reservation
-            && let Err(error) = self.compare_again(reservation.owner, reservation.channel).await
+            && let Err(error) = self.0.books.compare_again(reservation.owner, reservation.channel).await
         {
             tracing::warn!(%error, "the owner's ledger cannot be read");
         }
@@ -272,7 +271,7 @@ impl Consumer {
             }
             drop(turn);
             if !consumer.0.channels.unexplained(owner).is_zero()
-                && let Err(error) = consumer.heal(owner).await
+                && let Err(error) = consumer.0.books.heal(owner).await
             {
                 tracing::warn!(%owner, %error, "the owner counts more than this node, and its ledger cannot be read");
             }
@@ -301,7 +300,7 @@ impl Consumer {
 
     async fn stop_channel_of(&self, attempt: &Attempt) {
         if let Some(channel) = self.channel_of(attempt) {
-            self.stop_channel(channel.id).await;
+            self.0.books.stop_channel(channel.id).await;
         }
     }
 
@@ -311,30 +310,5 @@ impl Consumer {
             Some(reservation) => self.0.channels.get(reservation.channel),
             None => self.0.channels.in_use(attempt.expected.owner),
         }
-    }
-
-    /// Promises nothing more on a channel, from now on and over restarts, and asks the chain for the deposit back.
-    pub(super) async fn stop_channel(&self, id: ChannelId) {
-        self.0.channels.stop(id);
-        let Some(channel) = self.0.channels.get(id) else { return };
-        let owner = channel.config.payee;
-        let stopped = PayerChannelFacts {
-            id: channel.id,
-            config: channel.config,
-            deposited: channel.state.deposited,
-            claimed: channel.claimed,
-            round: None,
-            stopped: true,
-        };
-        if let Err(error) = self.0.accounts.observe(stopped, channel.close_at_secs).await {
-            tracing::error!(%owner, %error, "a stopped channel was not stored");
-        }
-        tracing::error!(%owner, channel = %channel.id, "the channel is stopped; this node is asking for its close");
-        let funding = self.0.funding.clone();
-        self.0.tasks.spawn(async move {
-            if let Err(error) = funding.request_close(&channel).await {
-                tracing::warn!(%error, "the close was not requested; `farthing channel close` tries again");
-            }
-        });
     }
 }

@@ -79,7 +79,7 @@ struct ChargedAnswer {
 pub(super) struct Observer {
     pub conduct: Conduct,
     pub catalog: Catalog,
-    /// What is judged after its caller was served.
+    /// Answers are judged in them, after their callers were served.
     pub tasks: Tasks,
     pub stopping: CancellationToken,
 }

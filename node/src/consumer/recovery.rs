@@ -79,14 +79,14 @@ impl Consumer {
         turn.doubt(self.0.client.uptime());
         let attempt = Attempt { body: order.body, ..Attempt::of(promise) };
         if let Some(Reservation { owner, channel, .. }) = attempt.reservation {
-            let compared = self.compare_books_for_a_call(owner, channel, deadline).await;
+            let compared = self.0.books.compare_books_for_a_call(owner, channel, deadline).await;
             compared.map_err(|error| BuyError::Undecided(error.into()))?;
         }
         let sent = Instant::now();
         let mut exchanged = self.0.client.exchange(&attempt, deadline, &mut turn, || false).await;
         let is_behind =
             matches!(&exchanged, Exchanged::Refused(refusal) if refusal.code == RefusalCode::BooksBehind);
-        if is_behind && self.heal_for_a_call(attempt.expected.owner, deadline).await.is_ok() {
+        if is_behind && self.0.books.heal_for_a_call(attempt.expected.owner, deadline).await.is_ok() {
             exchanged = self.0.client.exchange(&attempt, deadline, &mut turn, || false).await;
         }
         let ExpectedAnswer { owner, call_id, .. } = attempt.expected;
@@ -172,23 +172,18 @@ impl Consumer {
         // No owner knows of a transfer; the chain is asked.
         open.retain(|promise| !promise.is_by_transfer());
         self.0.accounts.restore(&open)?;
-        self.compare_all_books();
-        for promise in open.iter().filter(|promise| !self.is_signed_elsewhere(promise.channel())) {
+        self.0.books.compare_all_books();
+        for promise in open.iter().filter(|promise| !self.0.books.is_signed_elsewhere(promise.channel())) {
             let call_id = promise.request.call_id;
             self.resolve_at(promise.owner, call_id, self.0.turns.slot(call_id));
         }
         Ok(open.len())
     }
 
-    /// Tells whether nothing that an owner signs on a channel can be verified with the settings as they are.
-    pub(super) fn is_signed_elsewhere(&self, channel: ChannelId) -> bool {
-        self.0.channels.is_signed_elsewhere(channel, self.0.signer.domain())
-    }
-
     /// Checks that a receipt on a channel can be verified. Where it cannot, nobody is asked for one: it would look like a
     /// forgery, and the owner that gave it like a liar.
     fn check_signed_here(&self, channel: ChannelId) -> Result<(), NoAnswer> {
-        if self.is_signed_elsewhere(channel) { Err(NoAnswer::Elsewhere(channel)) } else { Ok(()) }
+        if self.0.books.is_signed_elsewhere(channel) { Err(NoAnswer::Elsewhere(channel)) } else { Ok(()) }
     }
 
     /// Resolves an undecided call in the background. It counts as one before anybody else may learn its end.
@@ -236,7 +231,7 @@ impl Consumer {
     /// One question. The turn comes back when the end is still unknown.
     async fn resolve_once(&self, attempt: Attempt, turn: Turn) -> Option<Turn> {
         let (owner, call_id) = (attempt.expected.owner, attempt.call_id());
-        if self.compare_books_of(&attempt).await.is_err() {
+        if self.0.books.compare_books_of(&attempt).await.is_err() {
             return Some(turn);
         }
         let (receipt, signature, brought) = match self.0.client.ask(owner, call_id, &turn, ASK_TIMEOUT).await
@@ -275,7 +270,7 @@ impl Consumer {
                 tracing::error!(%call_id, %mismatch, "the owner's receipt is not acceptable");
                 // Once: the owner is asked again, and may say the same each time.
                 if let Some(channel) = self.channel_of(&attempt).filter(|channel| !channel.state.stopped) {
-                    self.stop_channel(channel.id).await;
+                    self.0.books.stop_channel(channel.id).await;
                 }
                 Some(turn)
             }
