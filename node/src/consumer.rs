@@ -17,7 +17,7 @@ use std::{
 use bytes::Bytes;
 use farthing_chain::ChainHandle;
 use farthing_discovery::{Catalog, KnownService};
-use farthing_ledger::Ledger;
+use farthing_ledger::{Ledger, LedgerError};
 use farthing_network::NetworkHandle;
 use farthing_os::clock;
 use farthing_protocol::{Address, CallId, ServiceId, Usdc, call::Method, limits, resolution::Copies};
@@ -55,8 +55,8 @@ pub mod prepared;
 pub mod prices;
 mod reconcile;
 mod recording;
-mod recovery;
 mod refills;
+mod repeats;
 pub mod rest;
 pub mod rest_sum;
 pub mod rules;
@@ -72,6 +72,7 @@ use awaited::AwaitedCalls;
 use channels::PayerChannels;
 use compare::BookComparison;
 use conduct::Conduct;
+use ends::{CallCloser, CallCloserParts};
 pub use error::{
     AwaitedClose, AwaitedDeposit, BadPage, BooksError, BuyError, Cap, ForeignError, LastKnown, MissingFunds,
     NoAnswer, NoRoom, NotTold, PendingDeposit, Unseen,
@@ -197,12 +198,13 @@ struct ConsumerInner {
     accounts: Arc<Accounts>,
     prices: Prices,
     shares: Arc<Shares>,
-    places: OwnerPlaces,
+    places: Arc<OwnerPlaces>,
     turns: Arc<KeyedMutex<CallId, Copies>>,
     awaited: AwaitedCalls,
     client: CallClient,
     observer: Observer,
     books: Reconciler,
+    closer: CallCloser,
 }
 
 /// The parts that the consumer is made of.
@@ -249,17 +251,34 @@ impl Consumer {
         let turns = Arc::<KeyedMutex<CallId, Copies>>::default();
         let books =
             Reconciler::new(&parts, accounts.clone(), turns.clone(), client.clone(), observer.clone());
+        let places = Arc::<OwnerPlaces>::default();
+        let closer = CallCloser::new(CallCloserParts {
+            signer: parts.signer.clone(),
+            ledger: parts.ledger.clone(),
+            catalog: parts.catalog.clone(),
+            channels: parts.channels.clone(),
+            funding: parts.funding.clone(),
+            accounts: accounts.clone(),
+            places: places.clone(),
+            turns: turns.clone(),
+            client: client.clone(),
+            observer: observer.clone(),
+            books: books.clone(),
+            tasks: parts.tasks.clone(),
+            stopping: parts.stopping.clone(),
+        });
         let inner = ConsumerInner {
             parts,
             accounts,
             prices,
             shares,
-            places: OwnerPlaces::default(),
+            places,
             turns,
             awaited: AwaitedCalls::default(),
             client,
             observer,
             books,
+            closer,
         };
         Self(Arc::new(inner))
     }
@@ -337,6 +356,14 @@ impl Consumer {
             self.0.catalog.completed(service).await;
         }
         Ok(bought)
+    }
+
+    /// Takes up what an earlier run of this node left open. Called once, before the first call.
+    ///
+    /// # Errors
+    /// [`LedgerError`] when the ledger cannot be read.
+    pub fn recover(&self) -> Result<usize, LedgerError> {
+        self.0.closer.recover()
     }
 
     /// Waits for the right to work on a call id, which one order has at a time.

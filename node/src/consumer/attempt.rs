@@ -89,7 +89,7 @@ impl Consumer {
             killpoint::reached("consumer.after_answer");
             // What was promised is durable before anyone hears of the answer. The owner may have served it.
             if let Err(error) = recording.stored().await {
-                match self.end_unstored(&attempt, &exchanged, error, &turn).await {
+                match self.0.closer.end_unstored(&attempt, &exchanged, error, &turn).await {
                     Ok(()) => {}
                     // The channel was emptied before the promise, and the next round fills it.
                     Err(BuyError::ChannelLow { .. }) if std::mem::take(&mut is_first_round) => continue,
@@ -129,7 +129,8 @@ impl Consumer {
                     let bought = BoughtVersion::of(&service);
                     let unjudged =
                         share.is_some().then(|| OpenVerdict { bought, made: sent, was_taken: false, trial });
-                    let bought = self.conclude(&attempt, exchanged, sent.elapsed(), turn, unjudged).await;
+                    let bought =
+                        self.0.closer.conclude(&attempt, exchanged, sent.elapsed(), turn, unjudged).await;
                     if let Some(share) = share {
                         match &bought {
                             Ok(bought) => share.count(!bought.charged.is_zero()),
