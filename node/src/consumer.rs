@@ -35,6 +35,7 @@ pub mod accounts;
 pub mod answer;
 mod attempt;
 pub mod awaited;
+mod channel_payer;
 pub mod channels;
 pub mod close_promises;
 pub mod compare;
@@ -69,6 +70,7 @@ pub mod undecided;
 
 use accounts::{Accounts, Earlier};
 use awaited::AwaitedCalls;
+use channel_payer::ChannelPayer;
 use channels::PayerChannels;
 use compare::BookComparison;
 use conduct::Conduct;
@@ -204,6 +206,7 @@ struct ConsumerInner {
     client: CallClient,
     observer: Observer,
     books: Reconciler,
+    payer: ChannelPayer,
     closer: CallCloser,
 }
 
@@ -251,6 +254,17 @@ impl Consumer {
         let turns = Arc::<KeyedMutex<CallId, Copies>>::default();
         let books =
             Reconciler::new(&parts, accounts.clone(), turns.clone(), client.clone(), observer.clone());
+        let payer = ChannelPayer {
+            signer: parts.signer.clone(),
+            network: parts.network.clone(),
+            channels: parts.channels.clone(),
+            funding: parts.funding.clone(),
+            rules: parts.rules.clone(),
+            accounts: accounts.clone(),
+            books: books.clone(),
+            tasks: parts.tasks.clone(),
+            undecided_max: parts.settings.undecided_max,
+        };
         let places = Arc::<OwnerPlaces>::default();
         let closer = CallCloser::new(CallCloserParts {
             signer: parts.signer.clone(),
@@ -278,6 +292,7 @@ impl Consumer {
             client,
             observer,
             books,
+            payer,
             closer,
         };
         Self(Arc::new(inner))

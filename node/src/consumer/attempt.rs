@@ -5,32 +5,27 @@ use std::{sync::Arc, time::Duration};
 use farthing_bounds::wait_secs;
 use farthing_discovery::{CallPlan, KnownService};
 use farthing_ledger::{Promise, Uncharged};
-use farthing_network::NotStarted;
 use farthing_os::{clock, killpoint};
 use farthing_protocol::{
-    Address, CallRequest, ChannelId, Hash, Listing, Refusal, RefusalCode, Usdc, Voucher,
+    Address, CallRequest, ChannelId, Hash, Refusal, RefusalCode, Usdc,
     call::{ChargePolicy, Payment},
     limits,
-    listing::{Accept, SCHEME_CHANNEL},
 };
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use super::{
     Bought, BuyError, Cap, Consumer, Order, Turn,
     answer::ExpectedAnswer,
-    channels::{Reservation, Shortage},
     exchange::Exchanged,
     open_verdict::{BoughtVersion, OpenVerdict},
     places::CallPlace,
-    prepared::{Headroom, Prepared},
+    prepared::Prepared,
     prices::AcceptedPrice,
     recording::Recording,
     shares::CallShare,
-    spending, terms,
+    spending,
 };
 
-/// The most times that a call finds its channel's headroom used up, and waits for more.
-const RESERVE_TRIES_MAX: usize = 10;
 /// The longest that a call waits until an operation whose calls came to nothing lately is tried again: this call may be
 /// the first that is paid for.
 const TRIAL_PATIENCE: Duration = Duration::from_secs(5);
@@ -302,12 +297,16 @@ impl Consumer {
         request.check_bounds()?;
         let now_secs = clock::now_secs();
         let day = farthing_ledger::day_of(now_secs);
-        let accept = if price.is_zero() { None } else { Some(self.choose(&listing.accepts, listing.owner)?) };
+        let accept = if price.is_zero() {
+            None
+        } else {
+            Some(self.0.funding.choose(&listing.accepts, listing.owner)?)
+        };
         let hold = self.0.accounts.hold(day, &order.grant, price, &self.0.rules.limits())?;
         let started = Instant::now();
         let headroom = match accept {
             None => None,
-            Some(accept) => Some(self.reserve(accept, price, listing.paused, deadline).await?),
+            Some(accept) => Some(self.0.payer.reserve(accept, price, listing.paused, deadline).await?),
         };
         let funding = started.elapsed();
         // Nobody waits for it any more: what is sent now would be paid, and have its effect, for nothing.
@@ -316,7 +315,7 @@ impl Consumer {
             return Err(BuyError::TimeUp(deposit));
         }
         let reservation = headroom.as_ref().map(|headroom| headroom.reservation);
-        request.payment = reservation.as_ref().map_or(Ok(Payment::Free), |held| self.pay(held))?;
+        request.payment = reservation.as_ref().map_or(Ok(Payment::Free), |held| self.0.payer.pay(held))?;
         // The same in each round: price, version and payment are no part of it.
         let request_hash = request_hash.unwrap_or_else(|| request.request_hash(&order.body));
         let expected = ExpectedAnswer {
@@ -362,107 +361,6 @@ impl Consumer {
                 .unwrap_or(limits::CALL_DEADLINE_MS_DEFAULT),
             payment: Payment::Free,
         }
-    }
-
-    /// A signed voucher over what was reserved.
-    fn pay(&self, reservation: &Reservation) -> Result<Payment, BuyError> {
-        // Spending may have been stopped while the channel was being opened.
-        self.may_spend()?;
-        let &Reservation { channel, cumulative, deposited, .. } = reservation;
-        let signature = self.0.signer.sign_voucher(&Voucher { channel, cumulative }, deposited)?;
-        Ok(Payment::Channel { channel, cumulative, signature: Some(signature), receipted: None })
-    }
-
-    /// The first of the owner's ways of payment that this node has.
-    ///
-    /// # Errors
-    /// [`BuyError::NoCommonScheme`].
-    pub fn choose<'a>(&self, accepts: &'a [Accept], owner: Address) -> Result<&'a Accept, BuyError> {
-        let spec = self.0.chain.spec();
-        let usable = |accept: &&Accept| {
-            accept.scheme == SCHEME_CHANNEL
-                && accept.chain_id == spec.chain_id
-                && accept.asset == spec.token
-                && accept.contract == spec.contract
-                && accept.pay_to == owner
-        };
-        let fits = |accept: &&Accept| usable(accept) && self.0.funding.bounds().check(accept).is_ok();
-        let chosen = accepts.iter().find(fits).or_else(|| accepts.iter().find(usable));
-        chosen.ok_or_else(|| BuyError::NoCommonScheme {
-            offered: accepts.iter().map(|accept| terms::offered(accept, spec)).collect::<Vec<_>>().join(", "),
-            chain: spec.chain_id.to_string(),
-        })
-    }
-
-    /// Explains why this node would not buy a service, by what its listing says alone.
-    #[must_use]
-    pub fn why_not(&self, listing: &Listing) -> Option<String> {
-        if listing.price.is_zero() {
-            return None;
-        }
-        let accept = self.choose(&listing.accepts, listing.owner);
-        let fits = accept.and_then(|accept| Ok(self.0.funding.check_terms(accept)?));
-        fits.err().map(|error| error.to_string())
-    }
-
-    /// Headroom on the channel with the owner, opening or topping it up when needed. A deposit is bound for the
-    /// channel's delay, so it is made only when the service is for sale, its owner is there, and tells how calls ended.
-    async fn reserve(
-        &self,
-        accept: &Accept,
-        price: Usdc,
-        paused: bool,
-        deadline: Instant,
-    ) -> Result<Headroom, BuyError> {
-        let (owner, started) = (accept.pay_to, Instant::now());
-        self.0.funding.check_served(accept)?;
-        let undecided_max = self.0.settings.undecided_max;
-        let may_fill = || self.0.accounts.undecided().check_deposit(owner, price, undecided_max);
-        // A deposit of before a crash may turn out to be used up, and other callers may use up this one's.
-        for _ in 0..RESERVE_TRIES_MAX {
-            // Each time: what the channel holds may have been another wallet folder's, of which nothing is known here.
-            if let Some(channel) = self.0.channels.in_use(owner) {
-                let compared = self.0.books.compare_books_for_a_call(owner, channel.id, deadline).await;
-                compared.map_err(BuyError::before_promise)?;
-            }
-            if !self.0.channels.unexplained(owner).is_zero() {
-                self.0.books.heal_for_a_call(owner, deadline).await?;
-            }
-            match self.0.channels.reserve(owner, price, clock::now_secs()) {
-                Ok(reservation) => {
-                    let headroom = Headroom::new(Arc::clone(&self.0.channels), reservation);
-                    if may_fill().is_ok() {
-                        let network = self.0.network.clone();
-                        let there = async move { network.connect(owner).await.is_ok() };
-                        self.0.funding.top_up_when_low(accept, price, there);
-                    }
-                    return Ok(headroom);
-                }
-                Err(Shortage::Closing) => return Err(BuyError::ChannelClosing),
-                Err(Shortage::Distrusted) => return Err(BuyError::OwnerDistrusted),
-                Err(Shortage::NotOpen | Shortage::Low { .. }) if paused => {
-                    let why = "the owner has paused the service";
-                    return Err(BuyError::Refused(Refusal::new(RefusalCode::ServicePaused, why)));
-                }
-                Err(Shortage::NotOpen | Shortage::Low { .. }) => {
-                    may_fill()?;
-                    let left = deadline.saturating_duration_since(Instant::now());
-                    let there = timeout(left, self.0.network.connect(owner)).await;
-                    let there = there.unwrap_or(Err(NotStarted::Deadline));
-                    there.map_err(|reason| BuyError::OwnerUnreachable(reason.into()))?;
-                    // A deposit goes on when its first caller has no more time.
-                    let (funding, accept) = (self.0.funding.clone(), accept.clone());
-                    let funded = self.0.tasks.spawn(async move { funding.ensure(&accept, price).await });
-                    match timeout(deadline.saturating_duration_since(Instant::now()), funded).await {
-                        Ok(Ok(funded)) => funded?,
-                        Ok(Err(_)) => return Err(BuyError::Failed),
-                        Err(_) => return Err(BuyError::TimeUp(self.0.funding.awaited(owner, started))),
-                    }
-                }
-            }
-        }
-        let available = self.0.channels.in_use(owner).map_or(Usdc::ZERO, |channel| channel.state.available());
-        Err(BuyError::ChannelLow { owner, available, price })
     }
 }
 
