@@ -11,6 +11,7 @@ mod links;
 mod modules;
 mod mutants;
 mod pinned;
+mod sizes;
 mod source;
 mod suites;
 mod texts;
