@@ -34,6 +34,16 @@ const TRIALS_MAX: u32 = 4;
 /// However soon the owner says.
 const TRIAL_PAUSE_MIN: Duration = Duration::from_millis(50);
 
+/// The terms that a call is held to, unless its order names a price.
+struct CallTerms {
+    price: Usdc,
+    /// The operation was never called.
+    is_first: bool,
+    charge: ChargePolicy,
+    /// No call of the service has cost anything yet.
+    is_first_charge: bool,
+}
+
 impl Consumer {
     /// Buys a call whose id was not used before, or ended uncharged.
     pub(super) async fn first(
@@ -48,13 +58,9 @@ impl Consumer {
         let share = self.share(&order, service.listing().owner, &plan, deadline).await?;
         let mut place = self.place(&order, service.listing().owner, &plan).await?;
         let _under_way = self.0.ledger.under_way();
-        let accepted = self.accepted(&order, &service, &plan)?;
-        // What the first call was planned with is what its user agreed to.
-        let before = accepted.most.unwrap_or(plan.price);
-        let accepted_charge = self.0.prices.charge(order.service)?;
-        let charge = accepted_charge.unwrap_or(service.listing().charge_policy);
+        let terms = self.terms(&order, &service, &plan)?;
         if order.max_price.is_none() {
-            self.check_accepted(&order, (&service, &plan), (before, charge))?;
+            self.check_terms(&order, (&service, &plan), &terms)?;
         }
         // A second round accepts a price that fell, or rose within what was allowed, or follows after the books were
         // brought together. What is refused then as well is told as the owner told it.
@@ -67,13 +73,7 @@ impl Consumer {
             let prepared = self.prepare(&order, &service, &plan, request_hash, deadline).await?;
             self.note_paid(&prepared);
             request_hash = Some(prepared.promise().request_hash);
-            // A call that names more than what was accepted pays it for itself alone.
-            if accepted.is_first && plan.price <= before {
-                self.begin_price(&service, &plan).await?;
-            }
-            if accepted_charge.is_none() && !plan.price.is_zero() {
-                self.begin_charge(&service).await?;
-            }
+            self.begin_terms(&service, &plan, &terms).await?;
             killpoint::reached("consumer.after_reserve");
             let mut recording = Recording::begin(&self.0.ledger, Arc::clone(prepared.promise())).await?;
             let attempt = prepared.promised();
@@ -106,7 +106,7 @@ impl Consumer {
                 ) if is_first_round => {
                     self.0.accounts.release(&attempt, Uncharged::refused(refusal.code), &turn).await;
                     (service, plan) = self.followed(&order, &service, refusal).await?;
-                    self.check_accepted(&order, (&service, &plan), (before, charge))?;
+                    self.check_terms(&order, (&service, &plan), &terms)?;
                 }
                 // Between honest books every voucher is sufficient, and an owner that lost some of its own is shown
                 // what it signed.
@@ -237,29 +237,47 @@ impl Consumer {
         plan.as_ref().map_or(Ok(None), |plan| Ok(self.accepted(order, service, plan)?.most))
     }
 
-    /// Accepts the price of an operation's first call, which is within the limits.
-    async fn begin_price(&self, service: &KnownService, plan: &CallPlan) -> Result<(), BuyError> {
-        let (id, prices) = (service.listing().service, service.price_list());
-        Ok(self.0.prices.begin(id, &plan.operation, plan.price, prices).await?)
+    /// Returns the terms that a call is held to. What the first call was planned with is what its user agreed to.
+    fn terms(&self, order: &Order, service: &KnownService, plan: &CallPlan) -> Result<CallTerms, BuyError> {
+        let accepted = self.accepted(order, service, plan)?;
+        let charge = self.0.prices.charge(order.service)?;
+        Ok(CallTerms {
+            price: accepted.most.unwrap_or(plan.price),
+            is_first: accepted.is_first,
+            charge: charge.unwrap_or(service.listing().charge_policy),
+            is_first_charge: charge.is_none(),
+        })
     }
 
-    /// Accepts which answers are charged, with the first call that costs something.
-    async fn begin_charge(&self, service: &KnownService) -> Result<(), BuyError> {
-        let listing = service.listing();
-        Ok(self.0.prices.begin_charge(listing.service, listing.charge_policy).await?)
+    /// Accepts the price of an operation's first call, which is within the limits, and which answers are charged with the first
+    /// call that costs something. A call that names more than what was accepted pays it for itself alone.
+    async fn begin_terms(
+        &self,
+        service: &KnownService,
+        plan: &CallPlan,
+        terms: &CallTerms,
+    ) -> Result<(), BuyError> {
+        let (listing, prices) = (service.listing(), &self.0.prices);
+        if terms.is_first && plan.price <= terms.price {
+            prices.begin(listing.service, &plan.operation, plan.price, service.price_list()).await?;
+        }
+        if terms.is_first_charge && !plan.price.is_zero() {
+            prices.begin_charge(listing.service, listing.charge_policy).await?;
+        }
+        Ok(())
     }
 
     /// Checks a call against what its order names or, where that is nothing, what was accepted before it.
-    fn check_accepted(
+    fn check_terms(
         &self,
         order: &Order,
         (service, plan): (&KnownService, &CallPlan),
-        (price, charge): (Usdc, ChargePolicy),
+        terms: &CallTerms,
     ) -> Result<(), BuyError> {
-        if plan.price > order.max_price.unwrap_or(price) {
-            return Err(self.price_changed(order, price, plan.price));
+        if plan.price > order.max_price.unwrap_or(terms.price) {
+            return Err(self.price_changed(order, terms.price, plan.price));
         }
-        let was_free = charge == ChargePolicy::Success;
+        let was_free = terms.charge == ChargePolicy::Success;
         let is_charged = service.listing().charge_policy == ChargePolicy::Answered && !plan.price.is_zero();
         if was_free && is_charged && order.max_price.is_none() {
             return Err(BuyError::DeclinedCharged { price: plan.price });
