@@ -6,6 +6,7 @@
 
 mod adapters;
 mod clocks;
+mod dangers;
 mod features;
 mod links;
 mod modules;

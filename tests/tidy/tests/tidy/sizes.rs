@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Breaches, packages, source::source_files};
+use crate::{
+    Breaches, packages,
+    source::{function_name, source_files},
+};
 
 /// A type with more methods is several parts, each of which lists what it may touch.
 const METHODS_MAX: usize = 50;
@@ -20,9 +23,6 @@ const LARGE_TYPES: [(&str, &str, usize, &str); 6] = [
     ("farthing-chain", "ChainHandle", 70, "a handle: a method is one question or one transaction"),
     ("farthing-bridge", "DocumentReader", 55, "one reader of a description, which all its parts report to"),
 ];
-
-/// What stands before the `fn` of a method.
-const MODIFIERS: [&str; 3] = ["pub", "async ", "const "];
 
 #[test]
 fn a_type_with_many_methods_is_made_of_parts() {
@@ -57,7 +57,7 @@ fn types_of_methods(code: &str) -> Vec<String> {
             own = if header.contains(" for ") { None } else { type_of(header) };
         } else if line == "}" {
             own = None;
-        } else if is_method(line) {
+        } else if line.strip_prefix("    ").and_then(function_name).is_some() {
             found.extend(own.clone());
         }
     }
@@ -76,14 +76,6 @@ fn type_of(header: &str) -> Option<String> {
         depth == 0 && letter.is_alphabetic()
     })?;
     header[begin..].split(|letter: char| !letter.is_alphanumeric()).next().map(str::to_owned)
-}
-
-/// Whether a line begins a method: it stands one step inside its block.
-fn is_method(line: &str) -> bool {
-    let Some(item) = line.strip_prefix("    ").filter(|item| !item.starts_with(' ')) else { return false };
-    let head = item.split(['{', '=', ';']).next().unwrap_or(item);
-    head.starts_with("fn ")
-        || MODIFIERS.iter().any(|modifier| head.starts_with(modifier)) && head.contains("fn ")
 }
 
 #[test]
