@@ -17,19 +17,17 @@ use std::{
 use bytes::Bytes;
 use farthing_chain::ChainHandle;
 use farthing_discovery::{Catalog, KnownService};
-use farthing_ledger::Ledger;
+use farthing_ledger::{Ledger, LedgerError};
 use farthing_network::NetworkHandle;
 use farthing_os::clock;
-use farthing_protocol::{
-    Address, CallId, ChannelId, ServiceId, Usdc, call::Method, limits, resolution::Copies,
-};
+use farthing_protocol::{Address, CallId, ServiceId, Usdc, call::Method, limits, resolution::Copies};
 use farthing_shared::{
     call_ends::{BegunCall, CallEnds},
     keyed_mutex::KeyedMutex,
     tasks::Tasks,
 };
 use farthing_wallet::Signer;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::MutexGuard;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -37,6 +35,7 @@ pub mod accounts;
 pub mod answer;
 mod attempt;
 pub mod awaited;
+mod channel_payer;
 pub mod channels;
 pub mod close_promises;
 pub mod compare;
@@ -48,7 +47,6 @@ mod error;
 pub mod evidence;
 mod exchange;
 pub mod funding;
-pub(crate) mod heal;
 mod means;
 mod observations;
 pub mod open_verdict;
@@ -58,8 +56,8 @@ pub mod prepared;
 pub mod prices;
 mod reconcile;
 mod recording;
-mod recovery;
 mod refills;
+mod repeats;
 pub mod rest;
 pub mod rest_sum;
 pub mod rules;
@@ -72,18 +70,21 @@ pub mod undecided;
 
 use accounts::{Accounts, Earlier};
 use awaited::AwaitedCalls;
+use channel_payer::ChannelPayer;
 use channels::PayerChannels;
-use compare::{BookComparer, BookComparison};
+use compare::BookComparison;
 use conduct::Conduct;
+use ends::{CallCloser, CallCloserParts};
 pub use error::{
     AwaitedClose, AwaitedDeposit, BadPage, BooksError, BuyError, Cap, ForeignError, LastKnown, MissingFunds,
     NoAnswer, NoRoom, NotTold, PendingDeposit, Unseen,
 };
+use exchange::CallClient;
 use funding::Funding;
-use heal::Accusations;
+use observations::Observer;
 use places::OwnerPlaces;
 use prices::Prices;
-use reconcile::ComparisonProgress;
+use reconcile::Reconciler;
 use rules::Rules;
 use shares::{ForNothing, Shares};
 use spending::{Grant, Spending};
@@ -196,19 +197,17 @@ pub struct Consumer(Arc<ConsumerInner>);
 #[derive(Debug)]
 struct ConsumerInner {
     parts: ConsumerParts,
-    started: Instant,
     accounts: Arc<Accounts>,
     prices: Prices,
     shares: Arc<Shares>,
-    places: OwnerPlaces,
-    turns: KeyedMutex<CallId, Copies>,
+    places: Arc<OwnerPlaces>,
+    turns: Arc<KeyedMutex<CallId, Copies>>,
     awaited: AwaitedCalls,
-    books: ComparisonProgress,
-    /// Differences with one owner are looked into by one at a time.
-    healing: KeyedMutex<Address>,
-    accused: Mutex<Accusations>,
-    /// Accused owners are looked at again by one task for each channel.
-    looking_again: KeyedMutex<ChannelId>,
+    client: CallClient,
+    observer: Observer,
+    books: Reconciler,
+    payer: ChannelPayer,
+    closer: CallCloser,
 }
 
 /// The parts that the consumer is made of.
@@ -245,20 +244,56 @@ impl Consumer {
         let accounts = Arc::new(Accounts::new(parts.ledger.clone(), parts.channels.clone(), who));
         let prices = Prices::new(parts.ledger.clone());
         let shares = Arc::new(Shares::new(parts.settings.for_nothing));
-        let (places, turns, awaited, books, healing, accused, looking_again) = Default::default();
+        let client = CallClient::new(parts.network.clone(), parts.channels.clone());
+        let observer = Observer {
+            conduct: parts.conduct.clone(),
+            catalog: parts.catalog.clone(),
+            tasks: parts.tasks.clone(),
+            stopping: parts.stopping.clone(),
+        };
+        let turns = Arc::<KeyedMutex<CallId, Copies>>::default();
+        let books =
+            Reconciler::new(&parts, accounts.clone(), turns.clone(), client.clone(), observer.clone());
+        let payer = ChannelPayer {
+            signer: parts.signer.clone(),
+            network: parts.network.clone(),
+            channels: parts.channels.clone(),
+            funding: parts.funding.clone(),
+            rules: parts.rules.clone(),
+            accounts: accounts.clone(),
+            books: books.clone(),
+            tasks: parts.tasks.clone(),
+            undecided_max: parts.settings.undecided_max,
+        };
+        let places = Arc::<OwnerPlaces>::default();
+        let closer = CallCloser::new(CallCloserParts {
+            signer: parts.signer.clone(),
+            ledger: parts.ledger.clone(),
+            catalog: parts.catalog.clone(),
+            channels: parts.channels.clone(),
+            funding: parts.funding.clone(),
+            accounts: accounts.clone(),
+            places: places.clone(),
+            turns: turns.clone(),
+            client: client.clone(),
+            observer: observer.clone(),
+            books: books.clone(),
+            tasks: parts.tasks.clone(),
+            stopping: parts.stopping.clone(),
+        });
         let inner = ConsumerInner {
             parts,
-            started: Instant::now(),
             accounts,
             prices,
             shares,
             places,
             turns,
-            awaited,
+            awaited: AwaitedCalls::default(),
+            client,
+            observer,
             books,
-            healing,
-            accused,
-            looking_again,
+            payer,
+            closer,
         };
         Self(Arc::new(inner))
     }
@@ -273,12 +308,7 @@ impl Consumer {
     /// # Errors
     /// [`BooksError`] when the owner's books or the own ones cannot be seen.
     pub async fn compare_books_with(&self, owner: Address) -> Result<BookComparison, BooksError> {
-        self.comparer().compare_with(owner).await
-    }
-
-    fn comparer(&self) -> BookComparer<'_> {
-        let ConsumerParts { ledger, channels, signer, network, .. } = &self.0.parts;
-        BookComparer { ledger, channels, signer, network }
+        self.0.books.compare_with(owner).await
     }
 
     /// A service, to look at before buying with a secret.
@@ -333,7 +363,7 @@ impl Consumer {
             Earlier::Open(promise) => self.finish(order, *promise, deadline, turn).await,
             Earlier::Nothing => self.first(order, deadline, turn).await,
             Earlier::InDoubt => {
-                turn.doubt(self.uptime());
+                turn.doubt(self.0.client.uptime());
                 self.first(order, deadline, turn).await
             }
         }?;
@@ -343,14 +373,17 @@ impl Consumer {
         Ok(bought)
     }
 
+    /// Takes up what an earlier run of this node left open. Called once, before the first call.
+    ///
+    /// # Errors
+    /// [`LedgerError`] when the ledger cannot be read.
+    pub fn recover(&self) -> Result<usize, LedgerError> {
+        self.0.closer.recover()
+    }
+
     /// Waits for the right to work on a call id, which one order has at a time.
     pub(crate) async fn turn(&self, call_id: CallId) -> Turn {
         self.0.turns.take(call_id).await
-    }
-
-    /// Time since this run began, in which the ages of copies are counted.
-    fn uptime(&self) -> Duration {
-        self.0.started.elapsed()
     }
 
     pub(crate) fn may_buy(&self) -> Result<(), BuyError> {
@@ -369,6 +402,11 @@ impl Consumer {
     /// The switch and the limits.
     pub fn rules(&self) -> &Rules {
         &self.0.rules
+    }
+
+    /// Returns the conduct of the services that this node pays.
+    pub fn conduct(&self) -> &Conduct {
+        &self.0.conduct
     }
 
     /// Returns the record of what calls of each service may cost.

@@ -165,8 +165,8 @@ impl Node {
         self.spawn(keep_uses(ledger.clone(), secrets.clone()));
         self.spawn(favour(network.clone(), catalog.clone(), channels.clone(), book.clone()));
         self.spawn(self.refused.clone().keep());
-        let owner = self.handles.owner.clone();
-        self.spawn(async move { owner.tend_sales().await });
+        let x402 = self.handles.owner.x402().clone();
+        self.spawn(async move { x402.tend_sales().await });
         self.spawn(self.handles.foreign.clone().tend());
     }
 

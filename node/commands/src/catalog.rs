@@ -251,7 +251,7 @@ impl FoundOperation {
 
 /// The deposit that a call of the service at `price` makes first.
 fn deposit(node: &Handles, listing: &Listing, price: Usdc) -> Option<Usdc> {
-    let accept = node.consumer.choose(&listing.accepts, listing.owner).ok()?;
+    let accept = node.funding.choose(&listing.accepts, listing.owner).ok()?;
     if price.is_zero() { None } else { node.funding.deposit_before(accept, price) }
 }
 
@@ -287,7 +287,7 @@ fn shown(
             owner: other.owner.into(),
             older: other.older,
         }),
-        not_buyable: node.consumer.why_not(listing),
+        not_buyable: node.funding.why_not(listing),
         flag: super::flagged::of(node, listing.service),
     }
 }

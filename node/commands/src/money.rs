@@ -109,7 +109,7 @@ async fn open_channel(State(node): State<Handles>, Json(request): Json<OpenReque
     node.consumer.may_spend()?;
     let service = node.catalog.service(request.service.0, &Asker::USER).await.map_err(BuyError::from)?;
     let listing = service.listing();
-    let accept = node.consumer.choose(&listing.accepts, listing.owner)?;
+    let accept = node.funding.choose(&listing.accepts, listing.owner)?;
     let (funding, accept, price) = (node.funding.clone(), accept.clone(), listing.price);
     // A deposit that was begun goes on when whoever asked for it has gone.
     let funded = tokio::spawn(async move {

@@ -18,9 +18,8 @@ use farthing_bridge::headers::answer_header_is_forbidden;
 use farthing_control::types::{HEADER_CALL_ID, HEADER_CHARGED, HEADER_PRICE};
 use farthing_node::handles::Handles;
 use farthing_owner::{
-    Owner,
     registry::Registry,
-    x402::{DoorAnswer, DoorCall, SoldAnswer},
+    x402::{DoorAnswer, DoorCall, SoldAnswer, X402Sales},
 };
 use farthing_protocol::{Address, Outcome, Refusal, RefusalCode, ServiceId, Usdc, call::Method};
 use farthing_x402::{InvalidPayment, Malformed, ReceivedPayment, SettlementTold, Terms, Version, read};
@@ -59,7 +58,7 @@ const PENDING: Duration = Duration::from_secs(5);
 /// The parts that this port serves from.
 #[derive(Clone, Debug)]
 pub struct Door {
-    owner: Owner,
+    sales: X402Sales,
     registry: Registry,
     /// Without a slash at its end.
     url: String,
@@ -70,7 +69,7 @@ impl Door {
     /// The port of a running node.
     pub fn of(node: &Handles) -> Self {
         Self {
-            owner: node.owner.clone(),
+            sales: node.owner.x402().clone(),
             registry: node.registry.clone(),
             url: node.x402_url().unwrap_or_default(),
             chain_id: node.chain.spec().chain_id,
@@ -137,7 +136,7 @@ async fn sell(
     };
     let version = payment.as_ref().map_or(Version::Two, |payment| payment.version);
     let told = PaymentReader { version, chain_id: door.chain_id };
-    match door.owner.sell(call, payment).await {
+    match door.sales.sell(call, payment).await {
         DoorAnswer::Due { terms, invalid } => {
             due(&terms, invalid.as_ref(), &format!("{}{}", door.url, uri.path()))
         }

@@ -22,7 +22,7 @@ use crate::{
         Side,
         figures::{CallFigures, EndedCall, StoredFigures, Subject},
     },
-    tables::{self, SERVICE_DAYS, SERVICE_HOURS},
+    tables::{self, Bytes, SERVICE_DAYS, SERVICE_HOURS},
 };
 
 const HOUR_SECS: u64 = 3_600;
@@ -41,7 +41,6 @@ const MOVED_MAX: usize = 8;
 const TABLES: &str = "service_hours or service_days";
 
 type Key = [u8; 41];
-type Bytes = &'static [u8];
 
 impl Ledger {
     /// Reads the figures of the services that are wanted: by hour, and by day where hours are kept no longer. Each is told

@@ -6,9 +6,10 @@
 
 use redb::{Key, Table, Value, WriteTransaction};
 
-use crate::{error::Result, tables};
-
-type Bytes = &'static [u8];
+use crate::{
+    error::Result,
+    tables::{self, Bytes},
+};
 
 /// Declares the tables, each by the name of its constant.
 macro_rules! tables_of_calls {

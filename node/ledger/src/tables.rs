@@ -9,7 +9,7 @@ use redb::{ReadTransaction, ReadableTable, ReadableTableMetadata, TableDefinitio
 use crate::error::{LedgerError, Result};
 
 pub(crate) type Table<K, V> = TableDefinition<'static, K, V>;
-type Bytes = &'static [u8];
+pub(crate) type Bytes = &'static [u8];
 
 /// `schema`, `body_bytes`, `losses_weighed`, `closed`, `restored_secs`, `figures_day`.
 pub(crate) const META: Table<&str, u64> = Table::new("meta");

@@ -3,9 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use farthing_protocol::{Address, CallReply, Usdc, call::CallStatus};
-use farthing_shared::call_ends::{BegunCall, End, EndedCall, Half};
+use farthing_shared::call_ends::{BegunCall, CallEnds, End, EndedCall, Half};
 
-use super::{Owner, answer::Answer};
+use super::{Owner, answer::Answer, registry::Registry};
 
 /// An answer, and whether it is the first one of its call.
 pub(super) type FirstOrAgain = (Arc<Answer>, bool);
@@ -20,19 +20,25 @@ impl Owner {
             self.0.ends.note_part(Half::Owner, "owner", whole.saturating_sub(upstream));
             self.0.ends.note_part(Half::Owner, "upstream", upstream);
         }
-        self.note(call, payer, ended(answered.map(|(answer, is_first)| (answer.reply(), *is_first))));
+        let ended = ended(answered.map(|(answer, is_first)| (answer.reply(), *is_first)));
+        note((&self.0.ends, &self.0.registry), call, payer, ended);
     }
+}
 
-    /// Notes an end, with the operation of its call.
-    pub(super) fn note(&self, call: &BegunCall, payer: impl Into<Option<Address>>, ended: EndedCall<'_>) {
-        // Looked up only for the line.
-        let service = call.path().and_then(|_| self.0.registry.get(call.service));
-        let operation = service.as_ref().zip(call.path()).and_then(|(service, path)| {
-            let operation = service.known().api().operation_at(call.method.as_str(), path)?;
-            Some(operation.path.as_str())
-        });
-        self.0.ends.note(call, &EndedCall { peer: payer.into(), operation, ..ended });
-    }
+/// Notes an end, with the operation of its call.
+pub(super) fn note(
+    (ends, registry): (&CallEnds, &Registry),
+    call: &BegunCall,
+    payer: impl Into<Option<Address>>,
+    ended: EndedCall<'_>,
+) {
+    // Looked up only for the line.
+    let service = call.path().and_then(|_| registry.get(call.service));
+    let operation = service.as_ref().zip(call.path()).and_then(|(service, path)| {
+        let operation = service.known().api().operation_at(call.method.as_str(), path)?;
+        Some(operation.path.as_str())
+    });
+    ends.note(call, &EndedCall { peer: payer.into(), operation, ..ended });
 }
 
 /// The part of it that the answer alone tells.

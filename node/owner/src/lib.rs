@@ -82,7 +82,7 @@ use sponsor::Sponsor;
 use terms::Terms;
 use told::{BooksLimiter, BooksQuestion, GivenAgain};
 use upstream::UpstreamAnswer;
-use x402::Door;
+use x402::X402Sales;
 
 /// The owner half of the node. A cheap handle.
 #[derive(Clone, Debug)]
@@ -101,7 +101,7 @@ pub struct OwnerParts {
     pub given: GivenAgain,
     /// Calls that payers were told were never served.
     pub told_free: ToldFree,
-    pub load: Load,
+    pub load: Arc<Load>,
     /// A count of what payers were told of their calls.
     pub told: BooksLimiter,
     pub terms: Terms,
@@ -110,8 +110,7 @@ pub struct OwnerParts {
     pub tasks: Tasks,
     pub ends: CallEnds,
     pub refused: RefusedCalls,
-    /// Sales to x402 clients.
-    pub door: Door,
+    pub x402: X402Sales,
     /// Gas for payers without ETH.
     pub sponsor: Sponsor,
 }
@@ -119,6 +118,11 @@ pub struct OwnerParts {
 impl Owner {
     pub fn new(parts: OwnerParts) -> Self {
         Self(Arc::new(parts))
+    }
+
+    /// Returns the sales to x402 clients.
+    pub fn x402(&self) -> &X402Sales {
+        &self.0.x402
     }
 
     /// Answers everything that arrives, each call in a task of its own, until the network ends. All calls pass through
@@ -141,7 +145,7 @@ impl Owner {
                 CallMessage::Call(request) => {
                     let late = self.0.told_free.check(peer, request.call_id, origin);
                     if let Err(refusal) = late {
-                        self.note_refused(refusals::asked(peer, &request), &refusal);
+                        refusals::note(&self.0.refused, refusals::asked(peer, &request), &refusal);
                         reply.send(CallReply::Refused(refusal), Bytes::new());
                         continue;
                     }
@@ -233,7 +237,7 @@ impl Owner {
         let Some((answer, _)) = answered else { return };
         if let CallReply::Refused(refusal) = answer.reply() {
             let took_us = clock::micros(call.took());
-            self.note_refused(RefusedCall { took_us, ..asked }, refusal);
+            refusals::note(&self.0.refused, RefusedCall { took_us, ..asked }, refusal);
         }
         if let Some(reply) = reply {
             killpoint::reached("owner.during_answer");

@@ -4,10 +4,8 @@ use farthing_os::clock;
 use farthing_protocol::{Address, CallRequest, Refusal, RefusalCode};
 use farthing_shared::{
     call_ends::Half,
-    refused::{RefusedCall, beginning},
+    refused::{RefusedCall, RefusedCalls, beginning},
 };
-
-use super::Owner;
 
 /// A copy as far as it is known before it is looked at.
 pub(super) fn asked(payer: Address, request: &CallRequest) -> RefusedCall {
@@ -21,16 +19,14 @@ pub(super) fn asked(payer: Address, request: &CallRequest) -> RefusedCall {
     }
 }
 
-impl Owner {
-    /// Notes a copy that was refused, with the payer's word on it and what this owner can do.
-    pub(super) fn note_refused(&self, asked: RefusedCall, refusal: &Refusal) {
-        self.0.refused.note(RefusedCall {
-            code: refusal.code.name().to_owned(),
-            detail: refusal.detail.clone(),
-            next: next_step(refusal.code).to_owned(),
-            ..asked
-        });
-    }
+/// Notes a copy that was refused, with the payer's word on it and what this owner can do.
+pub(super) fn note(refused: &RefusedCalls, asked: RefusedCall, refusal: &Refusal) {
+    refused.note(RefusedCall {
+        code: refusal.code.name().to_owned(),
+        detail: refusal.detail.clone(),
+        next: next_step(refusal.code).to_owned(),
+        ..asked
+    });
 }
 
 /// The owner's next step. Most refusals are the payer's to mend.

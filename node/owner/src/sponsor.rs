@@ -247,7 +247,7 @@ impl Owner {
         let has_wei = chain.balances().borrow().map_or(0, |balances| balances.eth_wei);
         let keeps_enough = has_wei >= cost.most_wei.saturating_mul(KEPT_TRANSACTIONS);
         // A claim of many channels takes more than these transactions.
-        if !keeps_enough || self.check_claims().is_err() {
+        if !keeps_enough || self.0.x402.check_claims().is_err() {
             return Err(unable("the owner's wallet needs its ETH for its own transactions"));
         }
         sponsor.reserve(cost.most, Instant::now())?;

@@ -33,7 +33,7 @@ use crate::{
     terms::Terms,
     told::{BooksLimiter, GivenAgain},
     upstream::UpstreamOptions,
-    x402::Door,
+    x402::{Door, X402SaleParts, X402Sales},
 };
 
 /// No condition takes this long; a test that waits longer has failed.
@@ -103,20 +103,36 @@ async fn owner(key: SecretKey, ledger: Ledger) -> Owner {
         NETWORK.to_owned(),
         Vec::new(),
         UpstreamOptions::default(),
-    );
+    )
+    .unwrap();
     let (closes, _) = mpsc::channel(1);
-    let door = Door::restore(ledger.clone()).unwrap();
+    let book = Book::new(Usdc::ZERO, Usdc::ZERO);
+    let load = Load::new(LoadLimits::default(), ByteBudget::new(16 * 1024 * 1024));
+    let (load, tasks) = (Arc::new(load), Tasks::default());
+    let (ends, refused) = (CallEnds::default(), RefusedCalls::default());
+    let x402 = X402Sales::new(X402SaleParts {
+        signer: signer.clone(),
+        ledger: ledger.clone(),
+        chain: chain.clone(),
+        registry: registry.clone(),
+        book: book.clone(),
+        load: load.clone(),
+        tasks: tasks.clone(),
+        ends: ends.clone(),
+        refused: refused.clone(),
+        door: Door::restore(ledger.clone()).unwrap(),
+    });
     let sponsor = Sponsor::restore(SponsorRules::default(), &ledger, wallet.address(), 0).unwrap();
     Owner::new(OwnerParts {
         signer,
         ledger,
         chain,
-        registry: registry.unwrap(),
-        book: Book::new(Usdc::ZERO, Usdc::ZERO),
+        registry,
+        book,
         calls: Calls::default(),
         given: GivenAgain::default(),
         told_free: ToldFree::default(),
-        load: Load::new(LoadLimits::default(), ByteBudget::new(16 * 1024 * 1024)),
+        load,
         told: BooksLimiter::default(),
         terms: Terms {
             deposit_min: Usdc::ZERO,
@@ -125,10 +141,10 @@ async fn owner(key: SecretKey, ledger: Ledger) -> Owner {
             without_gas_max: Usdc::ZERO,
         },
         closes,
-        tasks: Tasks::default(),
-        ends: CallEnds::default(),
-        refused: RefusedCalls::default(),
-        door,
+        tasks,
+        ends,
+        refused,
+        x402,
         sponsor,
     })
 }

@@ -21,7 +21,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
 use farthing_bounds::HeldBytes;
-use farthing_chain::ChainError;
+use farthing_chain::{ChainError, ChainHandle};
 use farthing_discovery::CallPlan;
 use farthing_ledger::{Ledger, LedgerError};
 use farthing_os::{clock, killpoint};
@@ -29,9 +29,12 @@ use farthing_protocol::{
     Address, CallId, CallRequest, Hash, Outcome, Refusal, RefusalCode, TransferAuthorization, Usdc, limits,
 };
 use farthing_shared::{
-    call_ends::{BegunCall, Half},
+    call_ends::{BegunCall, CallEnds, Half},
     keyed_mutex::KeyedMutex,
+    refused::RefusedCalls,
+    tasks::Tasks,
 };
+use farthing_wallet::Signer;
 use farthing_x402::{InvalidPayment, ReceivedPayment, Terms};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
@@ -48,10 +51,10 @@ pub use self::{
     trouble::{ClosedDoor, RefusedPayments},
 };
 use super::{
-    Owner,
     admit::{planned, upstream_request},
-    load::{Caller, WorkPlace},
-    registry::Registered,
+    book::Book,
+    load::{Caller, Load, WorkPlace},
+    registry::{Registered, Registry},
     upstream::{Permit, Sealed, UpstreamAnswer, UpstreamRequest},
 };
 
@@ -112,7 +115,30 @@ impl Permit for PaidCall {
     }
 }
 
-impl Owner {
+/// The sales to x402 clients. A cheap handle.
+#[derive(Clone, Debug)]
+pub struct X402Sales(Arc<X402SaleParts>);
+
+/// The parts that sales to x402 clients are made with. The door is theirs alone; the owner has the others as well.
+#[derive(Debug)]
+pub struct X402SaleParts {
+    pub signer: Signer,
+    pub ledger: Ledger,
+    pub chain: ChainHandle,
+    pub registry: Registry,
+    pub book: Book,
+    pub load: Arc<Load>,
+    pub tasks: Tasks,
+    pub ends: CallEnds,
+    pub refused: RefusedCalls,
+    pub door: Door,
+}
+
+impl X402Sales {
+    pub fn new(parts: X402SaleParts) -> Self {
+        Self(Arc::new(parts))
+    }
+
     /// Answers a request of an x402 client: with the terms if it brings no payment. With one, the work goes on to its end
     /// whether or not the client waits for it.
     pub async fn sell(&self, call: DoorCall, payment: Option<ReceivedPayment>) -> DoorAnswer {
@@ -125,9 +151,9 @@ impl Owner {
             Ok(room) => room,
             Err(refusal) => return DoorAnswer::Refused(refusal),
         };
-        let owner = self.clone();
+        let sales = self.clone();
         let sold = self.0.tasks.spawn(async move {
-            let answer = owner.sell_for(&call, &payment).await;
+            let answer = sales.sell_for(&call, &payment).await;
             drop((call, room));
             answer
         });

@@ -21,7 +21,8 @@ pub(super) struct DoorFacts {
 
 impl DoorFacts {
     pub(super) fn of(owner: &Owner) -> Self {
-        Self { closed: owner.closed_door(), refused: owner.refused_payments() }
+        let sales = owner.x402();
+        Self { closed: sales.closed_door(), refused: sales.refused_payments() }
     }
 }
 

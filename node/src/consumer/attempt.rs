@@ -5,32 +5,27 @@ use std::{sync::Arc, time::Duration};
 use farthing_bounds::wait_secs;
 use farthing_discovery::{CallPlan, KnownService};
 use farthing_ledger::{Promise, Uncharged};
-use farthing_network::NotStarted;
 use farthing_os::{clock, killpoint};
 use farthing_protocol::{
-    Address, CallRequest, ChannelId, Hash, Listing, Refusal, RefusalCode, Usdc, Voucher,
+    Address, CallRequest, ChannelId, Hash, Refusal, RefusalCode, Usdc,
     call::{ChargePolicy, Payment},
     limits,
-    listing::{Accept, SCHEME_CHANNEL},
 };
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use super::{
     Bought, BuyError, Cap, Consumer, Order, Turn,
     answer::ExpectedAnswer,
-    channels::{Reservation, Shortage},
     exchange::Exchanged,
     open_verdict::{BoughtVersion, OpenVerdict},
     places::CallPlace,
-    prepared::{Headroom, Prepared},
+    prepared::Prepared,
     prices::AcceptedPrice,
     recording::Recording,
     shares::CallShare,
-    spending, terms,
+    spending,
 };
 
-/// The most times that a call finds its channel's headroom used up, and waits for more.
-const RESERVE_TRIES_MAX: usize = 10;
 /// The longest that a call waits until an operation whose calls came to nothing lately is tried again: this call may be
 /// the first that is paid for.
 const TRIAL_PATIENCE: Duration = Duration::from_secs(5);
@@ -38,6 +33,16 @@ const TRIAL_PATIENCE: Duration = Duration::from_secs(5);
 const TRIALS_MAX: u32 = 4;
 /// However soon the owner says.
 const TRIAL_PAUSE_MIN: Duration = Duration::from_millis(50);
+
+/// The terms that a call is held to, unless its order names a price.
+struct CallTerms {
+    price: Usdc,
+    /// The operation was never called.
+    is_first: bool,
+    charge: ChargePolicy,
+    /// No call of the service has cost anything yet.
+    is_first_charge: bool,
+}
 
 impl Consumer {
     /// Buys a call whose id was not used before, or ended uncharged.
@@ -49,17 +54,13 @@ impl Consumer {
     ) -> Result<Bought, BuyError> {
         let (mut service, mut plan) = self.planned(&order).await?;
         let deadline = deadline + self.0.settings.longer(plan.time);
-        let trial = self.admitted(&order, &plan)?;
+        let trial = self.0.observer.admitted(&order, &plan)?;
         let share = self.share(&order, service.listing().owner, &plan, deadline).await?;
         let mut place = self.place(&order, service.listing().owner, &plan).await?;
         let _under_way = self.0.ledger.under_way();
-        let accepted = self.accepted(&order, &service, &plan)?;
-        // What the first call was planned with is what its user agreed to.
-        let before = accepted.most.unwrap_or(plan.price);
-        let accepted_charge = self.0.prices.charge(order.service)?;
-        let charge = accepted_charge.unwrap_or(service.listing().charge_policy);
+        let terms = self.terms(&order, &service, &plan)?;
         if order.max_price.is_none() {
-            self.check_accepted(&order, (&service, &plan), (before, charge))?;
+            self.check_terms(&order, (&service, &plan), &terms)?;
         }
         // A second round accepts a price that fell, or rose within what was allowed, or follows after the books were
         // brought together. What is refused then as well is told as the owner told it.
@@ -72,23 +73,18 @@ impl Consumer {
             let prepared = self.prepare(&order, &service, &plan, request_hash, deadline).await?;
             self.note_paid(&prepared);
             request_hash = Some(prepared.promise().request_hash);
-            // A call that names more than what was accepted pays it for itself alone.
-            if accepted.is_first && plan.price <= before {
-                self.begin_price(&service, &plan).await?;
-            }
-            if accepted_charge.is_none() && !plan.price.is_zero() {
-                self.begin_charge(&service).await?;
-            }
+            self.begin_terms(&service, &plan, &terms).await?;
             killpoint::reached("consumer.after_reserve");
             let mut recording = Recording::begin(&self.0.ledger, Arc::clone(prepared.promise())).await?;
             let attempt = prepared.promised();
             killpoint::reached("consumer.after_promise");
             let sent = Instant::now();
-            let exchanged = self.exchange(&attempt, deadline, &mut turn, || recording.has_failed()).await;
+            let exchanged =
+                self.0.client.exchange(&attempt, deadline, &mut turn, || recording.has_failed()).await;
             killpoint::reached("consumer.after_answer");
             // What was promised is durable before anyone hears of the answer. The owner may have served it.
             if let Err(error) = recording.stored().await {
-                match self.end_unstored(&attempt, &exchanged, error, &turn).await {
+                match self.0.closer.end_unstored(&attempt, &exchanged, error, &turn).await {
                     Ok(()) => {}
                     // The channel was emptied before the promise, and the next round fills it.
                     Err(BuyError::ChannelLow { .. }) if std::mem::take(&mut is_first_round) => continue,
@@ -110,7 +106,7 @@ impl Consumer {
                 ) if is_first_round => {
                     self.0.accounts.release(&attempt, Uncharged::refused(refusal.code), &turn).await;
                     (service, plan) = self.followed(&order, &service, refusal).await?;
-                    self.check_accepted(&order, (&service, &plan), (before, charge))?;
+                    self.check_terms(&order, (&service, &plan), &terms)?;
                 }
                 // Between honest books every voucher is sufficient, and an owner that lost some of its own is shown
                 // what it signed.
@@ -122,13 +118,14 @@ impl Consumer {
                         ) =>
                 {
                     self.0.accounts.release(&attempt, Uncharged::refused(refusal.code), &turn).await;
-                    self.heal_for_a_call(attempt.expected.owner, deadline).await?;
+                    self.0.books.heal_for_a_call(attempt.expected.owner, deadline).await?;
                 }
                 exchanged => {
                     let bought = BoughtVersion::of(&service);
                     let unjudged =
                         share.is_some().then(|| OpenVerdict { bought, made: sent, was_taken: false, trial });
-                    let bought = self.conclude(&attempt, exchanged, sent.elapsed(), turn, unjudged).await;
+                    let bought =
+                        self.0.closer.conclude(&attempt, exchanged, sent.elapsed(), turn, unjudged).await;
                     if let Some(share) = share {
                         match &bought {
                             Ok(bought) => share.count(!bought.charged.is_zero()),
@@ -240,29 +237,47 @@ impl Consumer {
         plan.as_ref().map_or(Ok(None), |plan| Ok(self.accepted(order, service, plan)?.most))
     }
 
-    /// Accepts the price of an operation's first call, which is within the limits.
-    async fn begin_price(&self, service: &KnownService, plan: &CallPlan) -> Result<(), BuyError> {
-        let (id, prices) = (service.listing().service, service.price_list());
-        Ok(self.0.prices.begin(id, &plan.operation, plan.price, prices).await?)
+    /// Returns the terms that a call is held to. What the first call was planned with is what its user agreed to.
+    fn terms(&self, order: &Order, service: &KnownService, plan: &CallPlan) -> Result<CallTerms, BuyError> {
+        let accepted = self.accepted(order, service, plan)?;
+        let charge = self.0.prices.charge(order.service)?;
+        Ok(CallTerms {
+            price: accepted.most.unwrap_or(plan.price),
+            is_first: accepted.is_first,
+            charge: charge.unwrap_or(service.listing().charge_policy),
+            is_first_charge: charge.is_none(),
+        })
     }
 
-    /// Accepts which answers are charged, with the first call that costs something.
-    async fn begin_charge(&self, service: &KnownService) -> Result<(), BuyError> {
-        let listing = service.listing();
-        Ok(self.0.prices.begin_charge(listing.service, listing.charge_policy).await?)
+    /// Accepts the price of an operation's first call, which is within the limits, and which answers are charged with the first
+    /// call that costs something. A call that names more than what was accepted pays it for itself alone.
+    async fn begin_terms(
+        &self,
+        service: &KnownService,
+        plan: &CallPlan,
+        terms: &CallTerms,
+    ) -> Result<(), BuyError> {
+        let (listing, prices) = (service.listing(), &self.0.prices);
+        if terms.is_first && plan.price <= terms.price {
+            prices.begin(listing.service, &plan.operation, plan.price, service.price_list()).await?;
+        }
+        if terms.is_first_charge && !plan.price.is_zero() {
+            prices.begin_charge(listing.service, listing.charge_policy).await?;
+        }
+        Ok(())
     }
 
     /// Checks a call against what its order names or, where that is nothing, what was accepted before it.
-    fn check_accepted(
+    fn check_terms(
         &self,
         order: &Order,
         (service, plan): (&KnownService, &CallPlan),
-        (price, charge): (Usdc, ChargePolicy),
+        terms: &CallTerms,
     ) -> Result<(), BuyError> {
-        if plan.price > order.max_price.unwrap_or(price) {
-            return Err(self.price_changed(order, price, plan.price));
+        if plan.price > order.max_price.unwrap_or(terms.price) {
+            return Err(self.price_changed(order, terms.price, plan.price));
         }
-        let was_free = charge == ChargePolicy::Success;
+        let was_free = terms.charge == ChargePolicy::Success;
         let is_charged = service.listing().charge_policy == ChargePolicy::Answered && !plan.price.is_zero();
         if was_free && is_charged && order.max_price.is_none() {
             return Err(BuyError::DeclinedCharged { price: plan.price });
@@ -300,12 +315,16 @@ impl Consumer {
         request.check_bounds()?;
         let now_secs = clock::now_secs();
         let day = farthing_ledger::day_of(now_secs);
-        let accept = if price.is_zero() { None } else { Some(self.choose(&listing.accepts, listing.owner)?) };
+        let accept = if price.is_zero() {
+            None
+        } else {
+            Some(self.0.funding.choose(&listing.accepts, listing.owner)?)
+        };
         let hold = self.0.accounts.hold(day, &order.grant, price, &self.0.rules.limits())?;
         let started = Instant::now();
         let headroom = match accept {
             None => None,
-            Some(accept) => Some(self.reserve(accept, price, listing.paused, deadline).await?),
+            Some(accept) => Some(self.0.payer.reserve(accept, price, listing.paused, deadline).await?),
         };
         let funding = started.elapsed();
         // Nobody waits for it any more: what is sent now would be paid, and have its effect, for nothing.
@@ -314,7 +333,7 @@ impl Consumer {
             return Err(BuyError::TimeUp(deposit));
         }
         let reservation = headroom.as_ref().map(|headroom| headroom.reservation);
-        request.payment = reservation.as_ref().map_or(Ok(Payment::Free), |held| self.pay(held))?;
+        request.payment = reservation.as_ref().map_or(Ok(Payment::Free), |held| self.0.payer.pay(held))?;
         // The same in each round: price, version and payment are no part of it.
         let request_hash = request_hash.unwrap_or_else(|| request.request_hash(&order.body));
         let expected = ExpectedAnswer {
@@ -360,107 +379,6 @@ impl Consumer {
                 .unwrap_or(limits::CALL_DEADLINE_MS_DEFAULT),
             payment: Payment::Free,
         }
-    }
-
-    /// A signed voucher over what was reserved.
-    fn pay(&self, reservation: &Reservation) -> Result<Payment, BuyError> {
-        // Spending may have been stopped while the channel was being opened.
-        self.may_spend()?;
-        let &Reservation { channel, cumulative, deposited, .. } = reservation;
-        let signature = self.0.signer.sign_voucher(&Voucher { channel, cumulative }, deposited)?;
-        Ok(Payment::Channel { channel, cumulative, signature: Some(signature), receipted: None })
-    }
-
-    /// The first of the owner's ways of payment that this node has.
-    ///
-    /// # Errors
-    /// [`BuyError::NoCommonScheme`].
-    pub fn choose<'a>(&self, accepts: &'a [Accept], owner: Address) -> Result<&'a Accept, BuyError> {
-        let spec = self.0.chain.spec();
-        let usable = |accept: &&Accept| {
-            accept.scheme == SCHEME_CHANNEL
-                && accept.chain_id == spec.chain_id
-                && accept.asset == spec.token
-                && accept.contract == spec.contract
-                && accept.pay_to == owner
-        };
-        let fits = |accept: &&Accept| usable(accept) && self.0.funding.bounds().check(accept).is_ok();
-        let chosen = accepts.iter().find(fits).or_else(|| accepts.iter().find(usable));
-        chosen.ok_or_else(|| BuyError::NoCommonScheme {
-            offered: accepts.iter().map(|accept| terms::offered(accept, spec)).collect::<Vec<_>>().join(", "),
-            chain: spec.chain_id.to_string(),
-        })
-    }
-
-    /// Explains why this node would not buy a service, by what its listing says alone.
-    #[must_use]
-    pub fn why_not(&self, listing: &Listing) -> Option<String> {
-        if listing.price.is_zero() {
-            return None;
-        }
-        let accept = self.choose(&listing.accepts, listing.owner);
-        let fits = accept.and_then(|accept| Ok(self.0.funding.check_terms(accept)?));
-        fits.err().map(|error| error.to_string())
-    }
-
-    /// Headroom on the channel with the owner, opening or topping it up when needed. A deposit is bound for the
-    /// channel's delay, so it is made only when the service is for sale, its owner is there, and tells how calls ended.
-    async fn reserve(
-        &self,
-        accept: &Accept,
-        price: Usdc,
-        paused: bool,
-        deadline: Instant,
-    ) -> Result<Headroom, BuyError> {
-        let (owner, started) = (accept.pay_to, Instant::now());
-        self.0.funding.check_served(accept)?;
-        let undecided_max = self.0.settings.undecided_max;
-        let may_fill = || self.0.accounts.undecided().check_deposit(owner, price, undecided_max);
-        // A deposit of before a crash may turn out to be used up, and other callers may use up this one's.
-        for _ in 0..RESERVE_TRIES_MAX {
-            // Each time: what the channel holds may have been another wallet folder's, of which nothing is known here.
-            if let Some(channel) = self.0.channels.in_use(owner) {
-                let compared = self.compare_books_for_a_call(owner, channel.id, deadline).await;
-                compared.map_err(BuyError::before_promise)?;
-            }
-            if !self.0.channels.unexplained(owner).is_zero() {
-                self.heal_for_a_call(owner, deadline).await?;
-            }
-            match self.0.channels.reserve(owner, price, clock::now_secs()) {
-                Ok(reservation) => {
-                    let headroom = Headroom::new(Arc::clone(&self.0.channels), reservation);
-                    if may_fill().is_ok() {
-                        let network = self.0.network.clone();
-                        let there = async move { network.connect(owner).await.is_ok() };
-                        self.0.funding.top_up_when_low(accept, price, there);
-                    }
-                    return Ok(headroom);
-                }
-                Err(Shortage::Closing) => return Err(BuyError::ChannelClosing),
-                Err(Shortage::Distrusted) => return Err(BuyError::OwnerDistrusted),
-                Err(Shortage::NotOpen | Shortage::Low { .. }) if paused => {
-                    let why = "the owner has paused the service";
-                    return Err(BuyError::Refused(Refusal::new(RefusalCode::ServicePaused, why)));
-                }
-                Err(Shortage::NotOpen | Shortage::Low { .. }) => {
-                    may_fill()?;
-                    let left = deadline.saturating_duration_since(Instant::now());
-                    let there = timeout(left, self.0.network.connect(owner)).await;
-                    let there = there.unwrap_or(Err(NotStarted::Deadline));
-                    there.map_err(|reason| BuyError::OwnerUnreachable(reason.into()))?;
-                    // A deposit goes on when its first caller has no more time.
-                    let (funding, accept) = (self.0.funding.clone(), accept.clone());
-                    let funded = self.0.tasks.spawn(async move { funding.ensure(&accept, price).await });
-                    match timeout(deadline.saturating_duration_since(Instant::now()), funded).await {
-                        Ok(Ok(funded)) => funded?,
-                        Ok(Err(_)) => return Err(BuyError::Failed),
-                        Err(_) => return Err(BuyError::TimeUp(self.0.funding.awaited(owner, started))),
-                    }
-                }
-            }
-        }
-        let available = self.0.channels.in_use(owner).map_or(Usdc::ZERO, |channel| channel.state.available());
-        Err(BuyError::ChannelLow { owner, available, price })
     }
 }
 

@@ -6,28 +6,65 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use farthing_ledger::{Acknowledgement, LedgerError, PayerChannelFacts, Uncharged};
+use farthing_discovery::Catalog;
+use farthing_ledger::{Acknowledgement, Ledger, LedgerError, Uncharged};
 use farthing_os::clock;
 use farthing_protocol::{
-    CallResponse, ChannelId, Domain, RefusalCode, Signature, Usdc, Verified, channel::Receipt,
-    listing::ServiceKind,
+    CallId, CallResponse, Domain, RefusalCode, Signature, Usdc, Verified, channel::Receipt,
+    listing::ServiceKind, resolution::Copies,
 };
+use farthing_shared::{keyed_mutex::KeyedMutex, tasks::Tasks};
+use farthing_wallet::Signer;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use super::{
-    Bought, BuyError, Consumer, Timing, Turn,
-    accounts::Attempt,
+    Bought, BuyError, Timing, Turn,
+    accounts::{Accounts, Attempt},
     answer::{self, Mismatch},
-    channels::{PayerChannel, Reservation},
-    exchange::{Exchanged, LostAt},
+    channels::{PayerChannel, PayerChannels, Reservation},
+    exchange::{CallClient, Exchanged, LostAt},
+    funding::Funding,
+    observations::Observer,
     open_verdict::OpenVerdict,
+    places::OwnerPlaces,
+    reconcile::Reconciler,
     unanswered::Unanswered,
 };
+
+mod resolve;
 
 /// The longest that a deposit may be on its way into the books which an owner serves a call on already.
 const BOOKED_WITHIN: Duration = Duration::from_secs(10);
 
-impl Consumer {
+/// The end of every attempt: its receipt is booked, or what it reserved is given back, or its owner is asked until the
+/// end is known. A cheap handle.
+#[derive(Clone, Debug)]
+pub(super) struct CallCloser(Arc<CallCloserParts>);
+
+/// The parts that a closer is made of; it shares all of them with the consumer.
+#[derive(Debug)]
+pub(super) struct CallCloserParts {
+    pub signer: Signer,
+    pub ledger: Ledger,
+    pub catalog: Catalog,
+    pub channels: Arc<PayerChannels>,
+    pub funding: Funding,
+    pub accounts: Arc<Accounts>,
+    pub places: Arc<OwnerPlaces>,
+    pub turns: Arc<KeyedMutex<CallId, Copies>>,
+    pub client: CallClient,
+    pub observer: Observer,
+    pub books: Reconciler,
+    pub tasks: Tasks,
+    pub stopping: CancellationToken,
+}
+
+impl CallCloser {
+    pub(super) fn new(parts: CallCloserParts) -> Self {
+        Self(Arc::new(parts))
+    }
+
     /// Ends an attempt as its exchange ended, and counts what that says of the service. A call that its owner has, or of which
     /// the way lost the answer, stays to be judged: an effect may take longer than its caller waits.
     pub(super) async fn conclude(
@@ -47,7 +84,7 @@ impl Consumer {
         });
         let bought = self.end(attempt, exchanged, network, turn, left_open).await;
         if let Some(unjudged) = judged {
-            self.observe(&attempt.promise, &bought, lost_at, unjudged);
+            self.0.observer.observe(&attempt.promise, &bought, lost_at, unjudged);
         }
         bought
     }
@@ -142,7 +179,7 @@ impl Consumer {
     }
 
     /// Verifies the answer, closes the ledger, and serves the caller.
-    pub(super) async fn close(
+    async fn close(
         &self,
         attempt: &Attempt,
         response: CallResponse,
@@ -194,7 +231,7 @@ impl Consumer {
     }
 
     /// The call was served earlier and only its receipt is left.
-    pub(super) async fn close_without_answer(
+    async fn close_without_answer(
         &self,
         attempt: &Attempt,
         receipt: Receipt,
@@ -227,7 +264,7 @@ impl Consumer {
         if !receipt.charged.is_zero()
             && !may_be_forgotten()
             && let Some(reservation) = &attempt.reservation
-            && let Err(error) = self.compare_again(reservation.owner, reservation.channel).await
+            && let Err(error) = self.0.books.compare_again(reservation.owner, reservation.channel).await
         {
             tracing::warn!(%error, "the owner's ledger cannot be read");
         }
@@ -242,7 +279,7 @@ impl Consumer {
 
     /// Books a verified receipt: limits and channel at once, the ledger in the background. The turn is held
     /// until the ledger has it, so a repeat of the call sees it finished.
-    pub(super) fn acknowledge(
+    fn acknowledge(
         &self,
         attempt: &Attempt,
         receipt: Verified<Receipt>,
@@ -263,16 +300,16 @@ impl Consumer {
             },
             time_secs: clock::now_secs(),
         };
-        let (consumer, attempt) = (self.clone(), attempt.clone());
+        let (closer, attempt) = (self.clone(), attempt.clone());
         let owner = attempt.expected.owner;
         self.0.tasks.spawn(async move {
-            consumer.0.accounts.store(&attempt, &counted, acknowledgement).await;
+            closer.0.accounts.store(&attempt, &counted, acknowledgement).await;
             if counted.mismatch.is_some() {
-                consumer.stop_channel_of(&attempt).await;
+                closer.stop_channel_of(&attempt).await;
             }
             drop(turn);
-            if !consumer.0.channels.unexplained(owner).is_zero()
-                && let Err(error) = consumer.heal(owner).await
+            if !closer.0.channels.unexplained(owner).is_zero()
+                && let Err(error) = closer.0.books.heal(owner).await
             {
                 tracing::warn!(%owner, %error, "the owner counts more than this node, and its ledger cannot be read");
             }
@@ -301,40 +338,15 @@ impl Consumer {
 
     async fn stop_channel_of(&self, attempt: &Attempt) {
         if let Some(channel) = self.channel_of(attempt) {
-            self.stop_channel(channel.id).await;
+            self.0.books.stop_channel(channel.id).await;
         }
     }
 
     /// The channel that an attempt was promised on; of a free call, the one that its owner's next call would use.
-    pub(super) fn channel_of(&self, attempt: &Attempt) -> Option<PayerChannel> {
+    fn channel_of(&self, attempt: &Attempt) -> Option<PayerChannel> {
         match attempt.reservation {
             Some(reservation) => self.0.channels.get(reservation.channel),
             None => self.0.channels.in_use(attempt.expected.owner),
         }
-    }
-
-    /// Promises nothing more on a channel, from now on and over restarts, and asks the chain for the deposit back.
-    pub(super) async fn stop_channel(&self, id: ChannelId) {
-        self.0.channels.stop(id);
-        let Some(channel) = self.0.channels.get(id) else { return };
-        let owner = channel.config.payee;
-        let stopped = PayerChannelFacts {
-            id: channel.id,
-            config: channel.config,
-            deposited: channel.state.deposited,
-            claimed: channel.claimed,
-            round: None,
-            stopped: true,
-        };
-        if let Err(error) = self.0.accounts.observe(stopped, channel.close_at_secs).await {
-            tracing::error!(%owner, %error, "a stopped channel was not stored");
-        }
-        tracing::error!(%owner, channel = %channel.id, "the channel is stopped; this node is asking for its close");
-        let funding = self.0.funding.clone();
-        self.0.tasks.spawn(async move {
-            if let Err(error) = funding.request_close(&channel).await {
-                tracing::warn!(%error, "the close was not requested; `farthing channel close` tries again");
-            }
-        });
     }
 }

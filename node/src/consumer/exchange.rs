@@ -6,10 +6,10 @@
 //!
 //! Invariant C4: a call that may be charged is never ended as free.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use farthing_network::{CallFailure, CallTiming, Interrupted, NotStarted};
+use farthing_network::{CallFailure, CallTiming, Interrupted, NetworkHandle, NotStarted};
 use farthing_os::killpoint;
 use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallResponse, Refusal, RefusalCode, Signature,
@@ -19,7 +19,7 @@ use farthing_protocol::{
 };
 use tokio::time::Instant;
 
-use super::{Consumer, LastKnown, NoAnswer, NotTold, accounts::Attempt};
+use super::{LastKnown, NoAnswer, NotTold, accounts::Attempt, channels::PayerChannels};
 
 /// The time for which the owner may not know a channel that was just opened: its view of the chain may lag.
 const CHANNEL_LAG: Duration = Duration::from_secs(20);
@@ -125,7 +125,24 @@ pub(super) enum OwnerWord {
     Nothing(LastKnown),
 }
 
-impl Consumer {
+/// The client of owners' nodes: it sends calls to them and asks what became of them. A cheap handle.
+#[derive(Clone, Debug)]
+pub(super) struct CallClient {
+    network: NetworkHandle,
+    channels: Arc<PayerChannels>,
+    started: Instant,
+}
+
+impl CallClient {
+    pub(super) fn new(network: NetworkHandle, channels: Arc<PayerChannels>) -> Self {
+        Self { network, channels, started: Instant::now() }
+    }
+
+    /// Returns the time since this run began, in which the ages of copies are counted.
+    pub(super) fn uptime(&self) -> Duration {
+        self.started.elapsed()
+    }
+
     /// Sends the attempt until its end is certain, or out of time. Once its promise `has_failed` no further copy leaves: what
     /// the ledger lacks is not to be charged.
     pub(super) async fn exchange(
@@ -190,11 +207,11 @@ impl Consumer {
         let mut request = attempt.promise.request.clone();
         // As of now: a copy that is sent later may find the owner restored.
         if let Payment::Channel { channel, receipted, .. } = &mut request.payment {
-            *receipted = self.0.channels.receipted(*channel);
+            *receipted = self.channels.receipted(*channel);
         }
         let message = CallMessage::Call(request);
         killpoint::reached("consumer.before_send");
-        self.0.network.call(attempt.expected.owner, message, attempt.body.clone(), left).await
+        self.network.call(attempt.expected.owner, message, attempt.body.clone(), left).await
     }
 
     /// Asks the owner what became of the call.
@@ -207,7 +224,7 @@ impl Consumer {
     ) -> (End, OwnerWord) {
         let message = CallMessage::Status(call_id);
         let asked = self.uptime();
-        let brought = self.0.network.call(owner, message, Bytes::new(), left.min(ASK_TIMEOUT)).await;
+        let brought = self.network.call(owner, message, Bytes::new(), left.min(ASK_TIMEOUT)).await;
         let (said, word) = said(brought);
         (said.map_or(End::Open, |said| said.end(copies, asked)), word)
     }
@@ -222,7 +239,7 @@ impl Consumer {
 
     /// Tells whether the owner may still see the channel as it was before the last deposit.
     fn was_just_filled(&self, attempt: &Attempt) -> bool {
-        let channel = attempt.reservation.and_then(|reservation| self.0.channels.get(reservation.channel));
+        let channel = attempt.reservation.and_then(|reservation| self.channels.get(reservation.channel));
         channel.and_then(|channel| channel.filled_at).is_some_and(|at| at.elapsed() < CHANNEL_LAG)
     }
 }

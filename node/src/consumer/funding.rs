@@ -12,7 +12,10 @@ use farthing_chain::ChainHandle;
 use farthing_ledger::{Ledger, LedgerError};
 use farthing_network::NetworkHandle;
 use farthing_os::{clock, killpoint};
-use farthing_protocol::{Address, ChannelConfig, ChannelId, Usdc, listing::Accept};
+use farthing_protocol::{
+    Address, ChannelConfig, ChannelId, Listing, Usdc,
+    listing::{Accept, SCHEME_CHANNEL},
+};
 use farthing_shared::{chain_view, keyed_mutex::KeyedMutex, tasks::Tasks};
 use farthing_wallet::Signer;
 use parking_lot::Mutex;
@@ -26,7 +29,7 @@ use super::{
     refills::{EmptiedRound, Refills},
     rest::{AtRest, COUNTED_FOR, ChannelSum, PlacedDeposits, RestLimits, RestingPlace},
     spending::OverLimit,
-    terms::{Bounds, Unfit},
+    terms::{Bounds, Unfit, offered},
 };
 use crate::escrows::Escrows;
 
@@ -323,6 +326,38 @@ impl Funding {
         let deposited = channel.map_or(Usdc::ZERO, |channel| channel.state.deposited);
         self.deposit(accept, config, WantedDeposit { deposited, least: amount, amount, is_refill: false })
             .await
+    }
+
+    /// The first of the owner's ways of payment that this node has.
+    ///
+    /// # Errors
+    /// [`BuyError::NoCommonScheme`].
+    pub fn choose<'a>(&self, accepts: &'a [Accept], owner: Address) -> Result<&'a Accept, BuyError> {
+        let spec = self.0.chain.spec();
+        let usable = |accept: &&Accept| {
+            accept.scheme == SCHEME_CHANNEL
+                && accept.chain_id == spec.chain_id
+                && accept.asset == spec.token
+                && accept.contract == spec.contract
+                && accept.pay_to == owner
+        };
+        let fits = |accept: &&Accept| usable(accept) && self.0.bounds.check(accept).is_ok();
+        let chosen = accepts.iter().find(fits).or_else(|| accepts.iter().find(usable));
+        chosen.ok_or_else(|| BuyError::NoCommonScheme {
+            offered: accepts.iter().map(|accept| offered(accept, spec)).collect::<Vec<_>>().join(", "),
+            chain: spec.chain_id.to_string(),
+        })
+    }
+
+    /// Explains why this node would not buy a service, by what its listing says alone.
+    #[must_use]
+    pub fn why_not(&self, listing: &Listing) -> Option<String> {
+        if listing.price.is_zero() {
+            return None;
+        }
+        let accept = self.choose(&listing.accepts, listing.owner);
+        let fits = accept.and_then(|accept| Ok(self.check_terms(accept)?));
+        fits.err().map(|error| error.to_string())
     }
 
     /// Checks what the owner asks for, before any money moves: of the channel in use, or of a new one.

@@ -31,7 +31,7 @@ impl Consumer {
             return true;
         }
         let balances = *self.0.chain.balances().borrow();
-        let fills = self.choose(&listing.accepts, owner).is_ok_and(|accept| {
+        let fills = self.0.funding.choose(&listing.accepts, owner).is_ok_and(|accept| {
             let deposit = price.max(accept.min_deposit);
             self.0.funding.check_terms(accept).is_ok()
                 && balances.is_some_and(|balances| balances.usdc >= deposit)

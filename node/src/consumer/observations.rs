@@ -16,14 +16,15 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use farthing_bridge::promised;
-use farthing_discovery::{Asker, CallPlan, KnownService};
+use farthing_discovery::{Asker, CallPlan, Catalog, KnownService};
 use farthing_ledger::{Promise, Purchase};
 use farthing_protocol::{CallRequest, CallResponse, Outcome, Receipt, ServiceId, call::Method, limits};
-use farthing_shared::blocking::start_blocking;
+use farthing_shared::{blocking::start_blocking, tasks::Tasks};
 use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
 use super::{
-    Bought, BuyError, Consumer, Order,
+    Bought, BuyError, Order,
     conduct::{
         Conduct, TrialPermit,
         window::{CallEnd, LostAnswer},
@@ -73,20 +74,24 @@ struct ChargedAnswer {
     is_readable: bool,
 }
 
-impl Consumer {
-    /// Returns the conduct of the services that this node pays.
-    pub fn conduct(&self) -> &Conduct {
-        &self.0.conduct
-    }
+/// The judge of services by how the calls to them end. A cheap handle.
+#[derive(Clone, Debug)]
+pub(super) struct Observer {
+    pub conduct: Conduct,
+    pub catalog: Catalog,
+    /// Answers are judged in them, after their callers were served.
+    pub tasks: Tasks,
+    pub stopping: CancellationToken,
+}
 
+impl Observer {
     /// Checks that the rule about flagged services lets a call be bought; nothing is promised yet.
     pub(super) fn admitted(&self, order: &Order, plan: &CallPlan) -> Result<Option<TrialPermit>, BuyError> {
         if plan.price.is_zero() {
             return Ok(None);
         }
         let service = order.service;
-        self.0
-            .conduct
+        self.conduct
             .admit(service, &order.grant.name)
             .map_err(|refused| BuyError::Flagged { service, refused })
     }
@@ -118,8 +123,8 @@ impl Consumer {
             }
             Err(_) => return,
         };
-        let noted = self.0.conduct.note(counted_under(promise), CallEnd::Failed, &failed, unjudged.trial);
-        self.0.tasks.spawn(noted);
+        let noted = self.conduct.note(counted_under(promise), CallEnd::Failed, &failed, unjudged.trial);
+        self.tasks.spawn(noted);
     }
 
     /// Counts how a call ended that nobody waits for any more: with this answer, or with its receipt alone.
@@ -134,8 +139,8 @@ impl Consumer {
             _ if receipt.charged.is_zero() => {
                 if has_failed(receipt) {
                     let call = counted_under(promise);
-                    let noted = self.0.conduct.note(call, CallEnd::Failed, FAILED_LATER, unjudged.trial);
-                    self.0.tasks.spawn(noted);
+                    let noted = self.conduct.note(call, CallEnd::Failed, FAILED_LATER, unjudged.trial);
+                    self.tasks.spawn(noted);
                 }
             }
             // It is no praise, but of a trial: its caller was not handed it.
@@ -157,7 +162,7 @@ impl Consumer {
     /// Counts a charge for a call that had ended as not charged; of those in the same books the first counts.
     pub(super) fn observe_charge_after_all(&self, purchase: &Purchase, lost: LostAnswer) {
         let call = (purchase.service, &*purchase.secret);
-        self.0.tasks.spawn(self.0.conduct.note_lost(call, CHARGED_AFTER_ALL, lost, None));
+        self.tasks.spawn(self.conduct.note_lost(call, CHARGED_AFTER_ALL, lost, None));
     }
 
     fn judge(
@@ -172,14 +177,14 @@ impl Consumer {
         let charged = ChargedAnswer::new(&promise.request, answer);
         // Now: whoever bought it may let go of it next.
         let known = bought.known.upgrade();
-        let (consumer, service, secret) = (self.clone(), promise.request.service, promise.secret.clone());
-        self.0.tasks.spawn(async move {
-            let (conduct, call) = (consumer.conduct(), (service, &*secret));
+        let (observer, service, secret) = (self.clone(), promise.request.service, promise.secret.clone());
+        self.tasks.spawn(async move {
+            let (conduct, call) = (&observer.conduct, (service, &*secret));
             let known = match known {
                 Some(known) => known,
                 None => {
-                    let grounds = consumer.read_again(&bought, &secret);
-                    match consumer.0.stopping.run_until_cancelled(grounds).await {
+                    let grounds = observer.read_again(&bought, &secret);
+                    match observer.stopping.run_until_cancelled(grounds).await {
                         Some(Grounds::Read(known)) => known,
                         Some(Grounds::Gone) => {
                             return conduct.note_lost(call, CHARGED_AND_UNJUDGED, lost, trial).await;
@@ -205,7 +210,7 @@ impl Consumer {
         let mut trouble = None;
         let reading = async {
             loop {
-                match self.0.catalog.version(&bought.listing, &asker).await {
+                match self.catalog.version(&bought.listing, &asker).await {
                     Ok(known) => return Grounds::Read(known),
                     Err(error) if error.is_of_others() => return Grounds::Gone,
                     Err(error) => trouble = Some(error),
@@ -229,7 +234,7 @@ impl Consumer {
     fn count_lost(&self, promise: &Promise, why: &str, unjudged: OpenVerdict) {
         let (call, OpenVerdict { made, trial, .. }) = (counted_under(promise), unjudged);
         let lost = LostAnswer { made, known: Instant::now() };
-        self.0.tasks.spawn(self.0.conduct.note_lost(call, why, lost, trial));
+        self.tasks.spawn(self.conduct.note_lost(call, why, lost, trial));
     }
 }
 

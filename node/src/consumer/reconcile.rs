@@ -8,25 +8,41 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use farthing_protocol::{Address, ChannelId, call::ChannelSync, limits, resolution::COPY_LIFETIME};
+use farthing_chain::ChainHandle;
+use farthing_ledger::Ledger;
+use farthing_network::NetworkHandle;
+use farthing_protocol::{
+    Address, CallId, ChannelId,
+    call::ChannelSync,
+    resolution::{COPY_LIFETIME, Copies},
+};
+use farthing_shared::{keyed_mutex::KeyedMutex, tasks::Tasks};
+use farthing_wallet::Signer;
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
 
 use super::{
-    BooksError, Consumer, Unseen,
-    accounts::{self, Attempt},
-    channels::PayerChannel,
-    pauses::{ASK_EVERY_FIRST, ASK_EVERY_MAX},
+    BooksError, ConsumerParts, PurchaseSettings, Unseen,
+    accounts::{self, Accounts, Attempt},
+    channels::{PayerChannel, PayerChannels},
+    compare::{BookComparer, BookComparison},
+    exchange::CallClient,
+    funding::Funding,
+    observations::Observer,
+    pauses::{ASK_EVERY_FIRST, ASK_EVERY_MAX, FORGOTTEN_MAX},
 };
 
+mod heal;
+
+use heal::Accusations;
+
 const SYNC_TIMEOUT: Duration = Duration::from_secs(10);
-/// No call runs longer, and none that was sent waits longer before it runs.
-pub(super) const FORGOTTEN_MAX: Duration = Duration::from_millis(2 * limits::CALL_DEADLINE_MS_MAX);
 
 /// The progress of comparing each channel's books since the start; each is asked about by one at a time. A channel that
 /// the chain shows later, as after a restore, stands here no less than those of the ledger.
 #[derive(Debug, Default)]
-pub(super) struct ComparisonProgress(Mutex<HashMap<ChannelId, BookProgress>>);
+struct ComparisonProgress(Mutex<HashMap<ChannelId, BookProgress>>);
 
 #[derive(Debug, Clone)]
 enum BookProgress {
@@ -84,7 +100,81 @@ impl ComparisonProgress {
     }
 }
 
-impl Consumer {
+/// The books of what this node buys, kept together with those of its owners. A cheap handle.
+#[derive(Clone, Debug)]
+pub(super) struct Reconciler(Arc<ReconcilerInner>);
+
+#[derive(Debug)]
+struct ReconcilerInner {
+    signer: Signer,
+    ledger: Ledger,
+    network: NetworkHandle,
+    chain: ChainHandle,
+    channels: Arc<PayerChannels>,
+    funding: Funding,
+    accounts: Arc<Accounts>,
+    turns: Arc<KeyedMutex<CallId, Copies>>,
+    client: CallClient,
+    observer: Observer,
+    settings: PurchaseSettings,
+    tasks: Tasks,
+    stopping: CancellationToken,
+    progress: ComparisonProgress,
+    /// Differences with one owner are looked into by one at a time.
+    healing: KeyedMutex<Address>,
+    accused: Mutex<Accusations>,
+    /// Accused owners are looked at again by one task for each channel.
+    looking_again: KeyedMutex<ChannelId>,
+}
+
+impl Reconciler {
+    /// Takes its parts from the consumer's; it shares the books and the turns of the calls.
+    pub(super) fn new(
+        parts: &ConsumerParts,
+        accounts: Arc<Accounts>,
+        turns: Arc<KeyedMutex<CallId, Copies>>,
+        client: CallClient,
+        observer: Observer,
+    ) -> Self {
+        Self(Arc::new(ReconcilerInner {
+            signer: parts.signer.clone(),
+            ledger: parts.ledger.clone(),
+            network: parts.network.clone(),
+            chain: parts.chain.clone(),
+            channels: parts.channels.clone(),
+            funding: parts.funding.clone(),
+            accounts,
+            turns,
+            client,
+            observer,
+            settings: parts.settings,
+            tasks: parts.tasks.clone(),
+            stopping: parts.stopping.clone(),
+            progress: ComparisonProgress::default(),
+            healing: KeyedMutex::default(),
+            accused: Mutex::default(),
+            looking_again: KeyedMutex::default(),
+        }))
+    }
+
+    /// Compares every call bought from `owner`, and every channel with it, with what it says of them.
+    ///
+    /// # Errors
+    /// [`BooksError`] when the owner's books or the own ones cannot be seen.
+    pub(super) async fn compare_with(&self, owner: Address) -> Result<BookComparison, BooksError> {
+        self.comparer().compare_with(owner).await
+    }
+
+    fn comparer(&self) -> BookComparer<'_> {
+        let ReconcilerInner { ledger, channels, signer, network, .. } = &*self.0;
+        BookComparer { ledger, channels, signer, network }
+    }
+
+    /// Tells whether nothing that an owner signs on a channel can be verified with the settings as they are.
+    pub(super) fn is_signed_elsewhere(&self, channel: ChannelId) -> bool {
+        self.0.channels.is_signed_elsewhere(channel, self.0.signer.domain())
+    }
+
     /// Starts to compare the books of every channel of the ledger. Called once, before the first call.
     pub(super) fn compare_all_books(&self) {
         // Also of an emptied channel with open calls: what is booked of it leaves out what they may have cost.
@@ -93,15 +183,15 @@ impl Consumer {
         let is_compared =
             |channel: &&PayerChannel| channel.holds_something() && !self.is_signed_elsewhere(channel.id);
         for channel in all.iter().filter(is_compared) {
-            let (consumer, owner, id) = (self.clone(), channel.config.payee, channel.id);
+            let (reconciler, owner, id) = (self.clone(), channel.config.payee, channel.id);
             self.until_stopped(async move {
                 // An owner that stays away is asked again before the next call to it.
                 let mut pauses = Pauses::from_now();
-                while consumer.compare_books(owner, id).await.is_err() && pauses.wait().await {}
-                consumer.explain_total(owner).await;
-                tokio::time::sleep(COPY_LIFETIME.saturating_sub(consumer.uptime())).await;
-                while consumer.compare_books(owner, id).await.is_err() && pauses.wait().await {}
-                consumer.explain_total(owner).await;
+                while reconciler.compare_books(owner, id).await.is_err() && pauses.wait().await {}
+                reconciler.explain_total(owner).await;
+                tokio::time::sleep(COPY_LIFETIME.saturating_sub(reconciler.0.client.uptime())).await;
+                while reconciler.compare_books(owner, id).await.is_err() && pauses.wait().await {}
+                reconciler.explain_total(owner).await;
             });
         }
     }
@@ -120,25 +210,25 @@ impl Consumer {
     ///
     /// # Errors
     /// [`BooksError`] when the owner does not tell; nothing may be promised to it then.
-    pub(super) async fn compare_books(&self, owner: Address, channel: ChannelId) -> Result<(), BooksError> {
+    async fn compare_books(&self, owner: Address, channel: ChannelId) -> Result<(), BooksError> {
         self.compare(owner, channel, false).await
     }
 
     /// The same, before a call: an owner that is slow to tell holds up no caller beyond its deadline. What was begun goes on.
     ///
     /// # Errors
-    /// As [`Consumer::compare_books`]; [`BooksError::Slow`] once the time is over.
+    /// As [`Reconciler::compare_books`]; [`BooksError::Slow`] once the time is over.
     pub(super) async fn compare_books_for_a_call(
         &self,
         owner: Address,
         channel: ChannelId,
         deadline: Instant,
     ) -> Result<(), BooksError> {
-        if self.0.books.is_seen(channel, self.uptime()) {
+        if self.0.progress.is_seen(channel, self.0.client.uptime()) {
             return Ok(());
         }
-        let consumer = self.clone();
-        let comparing = self.0.tasks.spawn(async move { consumer.compare_books(owner, channel).await });
+        let reconciler = self.clone();
+        let comparing = self.0.tasks.spawn(async move { reconciler.compare_books(owner, channel).await });
         match timeout(deadline.saturating_duration_since(Instant::now()), comparing).await {
             Ok(Ok(compared)) => compared,
             Ok(Err(_)) => Err(BooksError::Unexplained(Unseen::Failed)),
@@ -146,7 +236,7 @@ impl Consumer {
         }
     }
 
-    /// As [`Consumer::compare_books`], of the channel that a call was promised on.
+    /// As [`Reconciler::compare_books`], of the channel that a call was promised on.
     ///
     /// # Errors
     /// [`BooksError`] when the owner does not tell.
@@ -166,11 +256,11 @@ impl Consumer {
     }
 
     async fn compare(&self, owner: Address, channel: ChannelId, again: bool) -> Result<(), BooksError> {
-        let Some(turn) = self.0.books.turn(channel) else { return Ok(()) };
+        let Some(turn) = self.0.progress.turn(channel) else { return Ok(()) };
         let came = Instant::now();
         let mut compared = turn.lock().await;
-        let is_last = accounts::tells_of_all(self.uptime());
-        if self.0.books.turn(channel).is_none() {
+        let is_last = accounts::tells_of_all(self.0.client.uptime());
+        if self.0.progress.turn(channel).is_none() {
             return Ok(());
         }
         match compared.next(came, is_last || again) {
@@ -185,11 +275,11 @@ impl Consumer {
         }
         compared.is_seen = true;
         if is_last {
-            self.0.books.finish(channel);
+            self.0.progress.finish(channel);
         }
         if self.forgets(channel) {
-            let consumer = self.clone();
-            self.until_stopped(async move { consumer.settle_forgotten(owner, channel).await });
+            let reconciler = self.clone();
+            self.until_stopped(async move { reconciler.settle_forgotten(owner, channel).await });
         } else if is_last {
             self.lacks_nothing(channel).await;
         }
@@ -210,7 +300,7 @@ impl Consumer {
         }
         self.0.channels.forgive(channel);
         // An owner that was away has not said what it charged.
-        if last_word.is_some() && self.0.books.turn(channel).is_none() {
+        if last_word.is_some() && self.0.progress.turn(channel).is_none() {
             self.lacks_nothing(channel).await;
         }
     }
@@ -227,17 +317,13 @@ impl Consumer {
         self.0.channels.get(channel).is_some_and(|channel| !channel.forgotten.is_zero())
     }
 
-    pub(super) fn until_stopped(&self, work: impl Future<Output = ()> + Send + 'static) {
+    fn until_stopped(&self, work: impl Future<Output = ()> + Send + 'static) {
         let stopping = self.0.stopping.clone();
         self.0.tasks.spawn(async move { stopping.run_until_cancelled(work).await });
     }
 
     /// Asks an owner for its books of a channel while a call may wait for them; `None` when it has none.
-    pub(super) async fn sync(
-        &self,
-        owner: Address,
-        channel: ChannelId,
-    ) -> Result<Option<ChannelSync>, BooksError> {
+    async fn sync(&self, owner: Address, channel: ChannelId) -> Result<Option<ChannelSync>, BooksError> {
         self.comparer().books_of(owner, channel, SYNC_TIMEOUT).await
     }
 }

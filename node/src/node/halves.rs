@@ -19,7 +19,7 @@ use farthing_owner::{
     running::Calls,
     sponsor::Sponsor,
     told::{BooksLimiter, GivenAgain},
-    x402::Door,
+    x402::{Door, X402SaleParts, X402Sales},
 };
 use farthing_protocol::{ChannelConfig, ChannelId, Escrow};
 use farthing_shared::{call_ends::CallEnds, refused::RefusedCalls, tasks::Tasks};
@@ -182,17 +182,30 @@ impl OwnerHalf {
         let book = Book::new(terms.unsafe_max, terms.without_gas_max);
         restore_book(&ledger, &chain.spec().escrow(), &book)?;
         let sponsor = Sponsor::restore(sponsor_rules(&config), &ledger, signer.address(), clock::now_secs())?;
+        let load = Arc::new(Load::new(load_limits(&config), budget));
+        let x402 = X402Sales::new(X402SaleParts {
+            signer: signer.clone(),
+            ledger: ledger.clone(),
+            chain: chain.clone(),
+            registry: registry.clone(),
+            book: book.clone(),
+            load: load.clone(),
+            tasks: tasks.clone(),
+            ends: ends.clone(),
+            refused: refused.clone(),
+            door: Door::restore(ledger.clone())?,
+        });
         let owner = Owner::new(OwnerParts {
             signer,
             sponsor,
-            door: Door::restore(ledger.clone())?,
+            x402,
             ledger,
             chain,
             registry,
             book: book.clone(),
             calls: Calls::default(),
             told_free: ToldFree::default(),
-            load: Load::new(load_limits(&config), budget),
+            load,
             told: BooksLimiter::default(),
             given: GivenAgain::default(),
             closes,

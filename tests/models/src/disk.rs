@@ -202,7 +202,7 @@ pub mod tables {
     #[derive(Debug)]
     pub struct Table<K, V>(PhantomData<(K, V)>);
 
-    type Bytes = &'static [u8];
+    pub(crate) type Bytes = &'static [u8];
 
     pub(crate) const CALLS: Table<&'static [u8; 36], Bytes> = Table(PhantomData);
     pub(crate) const PROMISES: Table<&'static [u8; 16], Bytes> = Table(PhantomData);

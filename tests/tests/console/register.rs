@@ -79,6 +79,38 @@ async fn details(browser: &mut Browser, draft: &str, changed: &[(&str, &str)]) -
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_drafts_keys_go_to_a_server_only_after_the_password() -> Result<()> {
+    let (mut node, mut browser) = Node::opened().await?;
+    node.restart(&mut browser).await?;
+    let upstream = Upstream::start().await?;
+    let document = document("Weather of today", &upstream.url(), &["/ok"]);
+    let draft = begin(&mut browser, &document.to_string(), "0.002").await?;
+    const TYPED: [&str; 12] = [
+        "name",
+        "summary",
+        "description",
+        "category",
+        "tags",
+        "charge",
+        "samples",
+        "upstream",
+        "header_name",
+        "header_value",
+        "query_name",
+        "query_value",
+    ];
+    let tried: Vec<(&str, &str)> = TYPED.iter().map(|name| (*name, "")).chain([("go", "try")]).collect();
+    let page = browser.press(&format!("{draft}/details"), &tried).await?;
+    ensure!(page.asks_for_password(), "{page:?}");
+    ensure!(upstream.hits() == 0, "nothing was sent");
+    // Here the browser types the password.
+    let page = details(&mut browser, &draft, &[("go", "try")]).await?;
+    ensure!(page.status == 200 && page.body.contains("200: the server answers"), "{page:?}");
+    ensure!(upstream.hits() == 1, "one request");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_uploaded_api_is_reviewed_tried_and_registered_and_another_node_has_it() -> Result<()> {
     let node = Node::start().await?;
     let bootstrap = node.process.loopback_address().await?;

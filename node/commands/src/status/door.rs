@@ -13,11 +13,12 @@ const CONNECTED_WITHIN: Duration = Duration::from_secs(3);
 /// Checks that the node can sell to x402 clients, and that the address in its terms accepts connections. `None` without a port.
 pub(super) async fn check(node: &Handles) -> Option<Check> {
     let url = node.x402_url()?;
-    node.owner.look_at_the_door().await;
-    if let Some(closed) = node.owner.closed_door() {
+    let sales = node.owner.x402();
+    sales.look_at_the_door().await;
+    if let Some(closed) = sales.closed_door() {
         return Some(super::check("x402", Err((closed.cause, closed.action))));
     }
-    let refused = node.owner.refused_payments().map_or_else(String::new, |refused| {
+    let refused = sales.refused_payments().map_or_else(String::new, |refused| {
         let payments = counted(refused.count, "payment");
         format!("; within the last hour the chain refused {payments} of served calls: {}", refused.reason)
     });

@@ -6,11 +6,10 @@ use redb::{Key, ReadOnlyTable, ReadTransaction, Value};
 
 use crate::{
     error::Result,
-    tables::{self, Table},
+    tables::{self, Bytes, Table},
 };
 
 type Held<K, V> = OnceLock<ReadOnlyTable<K, V>>;
-type Bytes = &'static [u8];
 
 /// The tables that each call reads, opened once: that takes longer than to find a row.
 #[derive(Default)]

@@ -9,15 +9,15 @@ use farthing_x402::Terms;
 use tokio::time::Instant;
 
 use super::{
-    DoorCall, away,
+    DoorCall, X402Sales, away,
     offers::{Offer, TIMEOUT_SECS},
 };
-use crate::{Owner, admit::check_not_paused, registry::Registered};
+use crate::{admit::check_not_paused, registry::Registered};
 
 /// An offered price is at least so many times the gas of its transaction, which may rise until that is sent.
 const GAS_FACTOR_MIN: u64 = 3;
 
-impl Owner {
+impl X402Sales {
     /// The service of a call, and the terms on which it is sold now. No chain is asked as a rule: the token's domain is kept.
     pub(super) async fn due(&self, call: &DoorCall) -> Result<(Arc<Registered>, Terms), Refusal> {
         if self.0.ledger.closed().is_some() {

@@ -10,8 +10,8 @@ use farthing_shared::{
 use farthing_x402::InvalidPayment;
 use tokio::time::Instant;
 
-use super::DoorAnswer;
-use crate::Owner;
+use super::{DoorAnswer, X402Sales};
+use crate::{ended, refusals};
 
 /// Lines about payments, which anybody can cause for nothing: wallets are free.
 static TOLD: LineLimiter = LineLimiter::new(30);
@@ -21,7 +21,7 @@ pub(super) fn admit_line() -> Option<u64> {
     TOLD.admits(Instant::now().into_std())
 }
 
-impl Owner {
+impl X402Sales {
     /// Notes how a request ended, in metrics, the access log and the log of refused calls. Offers are no calls.
     pub(super) fn note_sold(
         &self,
@@ -55,7 +55,8 @@ impl Owner {
                 }
             }
         };
-        self.note(
+        ended::note(
+            (&self.0.ends, &self.0.registry),
             begun,
             payer,
             EndedCall { half: Half::Owner, end, charged, status, refusal, peer: None, operation: None },
@@ -70,7 +71,7 @@ impl Owner {
                 took_us: clock::micros(begun.took()),
                 ..RefusedCall::new(Half::Owner, clock::now_secs())
             };
-            self.note_refused(asked, refused);
+            refusals::note(&self.0.refused, asked, refused);
         }
     }
 

@@ -10,12 +10,11 @@ use farthing_protocol::{Hash, Refusal};
 use tokio::time::Instant;
 
 use super::{
-    DoorAnswer, failed,
+    DoorAnswer, X402Sales, failed,
     noted::admit_line,
     sales::{Sale, SaleKey, SaleState},
     unstored,
 };
-use crate::Owner;
 
 /// A client waits no longer for a block. The payment goes on, and a copy of the request finds its end.
 pub(super) const SETTLED_WITHIN: Duration = Duration::from_secs(60);
@@ -23,7 +22,7 @@ pub(super) const SETTLED_WITHIN: Duration = Duration::from_secs(60);
 pub(super) const GAS_FACTOR_LEFT: u64 = 1;
 const TENDED_EVERY: Duration = Duration::from_secs(30);
 
-impl Owner {
+impl X402Sales {
     /// Takes the payment of a stored answer, and gives the answer once it is paid.
     pub(super) async fn settle(
         &self,

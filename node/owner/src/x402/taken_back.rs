@@ -11,20 +11,19 @@ use farthing_os::clock;
 use farthing_protocol::Refusal;
 
 use super::{
-    away, failed,
+    X402Sales, away, failed,
     noted::admit_line,
     sales::{Sale, SaleKey, SaleState},
     settle::{GAS_FACTOR_LEFT, SETTLED_WITHIN},
     unstored,
 };
-use crate::Owner;
 
 /// The shortest time between two tries of one payment.
 const PAUSE_SECS_MIN: u64 = 30;
 /// The pause before the next try is this part of the sale's age, so that a payment is tried some sixty times in a day.
 const PAUSE_PART: u64 = 8;
 
-impl Owner {
+impl X402Sales {
     /// Returns whether the chain may have taken back the payment of a sale since the last look, and another block can have it yet.
     pub(super) fn may_be_taken_back(&self, key: &SaleKey, sale: &Sale, seen: Option<u64>) -> bool {
         sale.state == SaleState::Settled

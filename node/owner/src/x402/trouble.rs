@@ -7,8 +7,7 @@ use std::{collections::HashMap, time::Duration};
 use farthing_shared::chain_view;
 use tokio::time::Instant;
 
-use super::sales::SaleKey;
-use crate::Owner;
+use super::{X402Sales, sales::SaleKey};
 
 /// The time for which a refused payment is shown, unless it is taken meanwhile.
 const TOLD_FOR: Duration = Duration::from_secs(3_600);
@@ -71,7 +70,7 @@ fn is_told(since: Instant, now: Instant) -> bool {
     now.saturating_duration_since(since) < TOLD_FOR
 }
 
-impl Owner {
+impl X402Sales {
     /// Returns the payments that the chain refused within the last hour.
     pub fn refused_payments(&self) -> Option<RefusedPayments> {
         self.0.door.notes.lock().refused(Instant::now())

@@ -11,7 +11,7 @@ use farthing_protocol::{
 use farthing_shared::blocking::run_blocking;
 
 use super::{BookComparer, BookComparison, PAGE_TIMEOUT};
-use crate::consumer::{BooksError, NotTold, evidence::newest_word, reconcile::FORGOTTEN_MAX};
+use crate::consumer::{BooksError, NotTold, evidence::newest_word, pauses::FORGOTTEN_MAX};
 
 /// Channels of one owner that are asked about: those that hold money first.
 const CHANNELS_MAX: usize = 64;

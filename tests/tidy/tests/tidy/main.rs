@@ -6,11 +6,13 @@
 
 mod adapters;
 mod clocks;
+mod dangers;
 mod features;
 mod links;
 mod modules;
 mod mutants;
 mod pinned;
+mod sizes;
 mod source;
 mod suites;
 mod texts;

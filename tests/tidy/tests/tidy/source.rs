@@ -217,6 +217,13 @@ fn first_name(path: &str) -> String {
     path.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
 }
 
+/// The name of the function that a line declares, which begins it: `pub(super) async fn ask(&self) {` → `ask`
+pub(crate) fn function_name(line: &str) -> Option<&str> {
+    let (before, rest) = line.split_once("fn ")?;
+    let is_declared = before.starts_with("pub") || matches!(before.trim_end(), "" | "async" | "const");
+    (is_declared && !before.starts_with(' ')).then(|| rest.split(['(', '<']).next().unwrap_or(rest))
+}
+
 fn code(path: &str, text: &str) -> String {
     if is_test(path) {
         return String::new();

@@ -120,6 +120,10 @@ pub(in crate::pages) async fn show(visit: Visit, Path(name): Path<String>) -> Pa
 }
 
 pub(in crate::pages) async fn save(Path(name): Path<String>, form: Form<DetailsFields>) -> Page {
+    if form.fields.go == "try" {
+        // The draft's keys go to the server that stands in this form.
+        let _ = form.reauthenticated()?;
+    }
     let Form { visit, fields, .. } = form;
     let draft = visit.panel.drafts().change(visit.session.id(), &name, |draft| {
         fields.apply(&mut draft.choices);

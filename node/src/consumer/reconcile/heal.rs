@@ -7,14 +7,15 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use farthing_ledger::PurchaseEnd;
+use farthing_ledger::{PayerChannelFacts, PurchaseEnd};
 use farthing_protocol::{Address, CallId, ChannelId, Usdc, resolution::Copies};
 use farthing_shared::{blocking::run_blocking, chain_view::is_believed, keyed_mutex::KeyedGuard};
 use parking_lot::MutexGuard;
 use tokio::time::{Instant, timeout};
 
-use super::{
-    BooksError, BuyError, Consumer, Unseen,
+use super::Reconciler;
+use crate::consumer::{
+    BooksError, BuyError, Unseen,
     accounts::expected_of,
     answer,
     channels::PayerChannel,
@@ -67,13 +68,13 @@ impl Accusations {
     }
 }
 
-impl Consumer {
-    /// As [`Consumer::heal`], before a call: an owner, or a chain's endpoint, that answers slowly holds up no caller beyond its
+impl Reconciler {
+    /// As [`Reconciler::heal`], before a call: an owner, or a chain's endpoint, that answers slowly holds up no caller beyond its
     /// deadline. What was begun goes on.
     ///
     /// # Errors
     /// As [`BuyError::before_promise`] says, while the books cannot be compared.
-    pub(super) async fn heal_for_a_call(&self, owner: Address, deadline: Instant) -> Result<(), BuyError> {
+    pub async fn heal_for_a_call(&self, owner: Address, deadline: Instant) -> Result<(), BuyError> {
         let unseen = |why| BuyError::before_promise(BooksError::Unexplained(why));
         let left = deadline.saturating_duration_since(Instant::now());
         let patience = self.0.settings.owner_deadline(None).min(left);
@@ -83,8 +84,8 @@ impl Consumer {
             let is_explained = healed && self.0.channels.unexplained(owner).is_zero();
             return is_explained.then_some(()).ok_or_else(|| unseen(Unseen::UnderWay));
         };
-        let consumer = self.clone();
-        let healing = self.0.tasks.spawn(async move { consumer.heal_alone(owner, alone).await });
+        let reconciler = self.clone();
+        let healing = self.0.tasks.spawn(async move { reconciler.heal_alone(owner, alone).await });
         match timeout(patience, healing).await {
             Ok(Ok(healed)) => healed.map_err(BuyError::before_promise),
             Ok(Err(_)) => Err(unseen(Unseen::Failed)),
@@ -96,7 +97,7 @@ impl Consumer {
     ///
     /// # Errors
     /// [`BooksError`] when the owner's ledger cannot be read; nothing may be promised to it then.
-    pub(super) async fn heal(&self, owner: Address) -> Result<(), BooksError> {
+    pub async fn heal(&self, owner: Address) -> Result<(), BooksError> {
         let alone = self.0.healing.take(owner).await;
         self.heal_alone(owner, alone).await
     }
@@ -189,12 +190,12 @@ impl Consumer {
     /// channel, however often its owner changes its word.
     fn look_again(&self, owner: Address, id: ChannelId) {
         let Some(alone) = self.0.looking_again.try_take(id) else { return };
-        let consumer = self.clone();
+        let reconciler = self.clone();
         self.until_stopped(async move {
             let _alone = alone;
             for _ in 0..LOOKS {
                 tokio::time::sleep(LOOK_AGAIN_AFTER).await;
-                if consumer.heal(owner).await.is_ok() {
+                if reconciler.heal(owner).await.is_ok() {
                     return;
                 }
             }
@@ -218,6 +219,31 @@ impl Consumer {
         is_unexplained(now.claimed)
     }
 
+    /// Promises nothing more on a channel, from now on and over restarts, and asks the chain for the deposit back.
+    pub async fn stop_channel(&self, id: ChannelId) {
+        self.0.channels.stop(id);
+        let Some(channel) = self.0.channels.get(id) else { return };
+        let owner = channel.config.payee;
+        let stopped = PayerChannelFacts {
+            id: channel.id,
+            config: channel.config,
+            deposited: channel.state.deposited,
+            claimed: channel.claimed,
+            round: None,
+            stopped: true,
+        };
+        if let Err(error) = self.0.accounts.observe(stopped, channel.close_at_secs).await {
+            tracing::error!(%owner, %error, "a stopped channel was not stored");
+        }
+        tracing::error!(%owner, channel = %channel.id, "the channel is stopped; this node is asking for its close");
+        let funding = self.0.funding.clone();
+        self.0.tasks.spawn(async move {
+            if let Err(error) = funding.request_close(&channel).await {
+                tracing::warn!(%error, "the close was not requested; `farthing channel close` tries again");
+            }
+        });
+    }
+
     fn accused(&self) -> MutexGuard<'_, Accusations> {
         self.0.accused.lock()
     }
@@ -230,7 +256,7 @@ impl Consumer {
         if !matches!(purchase.end, PurchaseEnd::Released { in_doubt: true, .. }) {
             return;
         }
-        let (_, word) = self.ask(purchase.owner, call_id, &Copies::default(), ASK_TIMEOUT).await;
+        let (_, word) = self.0.client.ask(purchase.owner, call_id, &Copies::default(), ASK_TIMEOUT).await;
         let (receipt, signature) = match word {
             OwnerWord::Response(response, _) => (response.receipt, response.signature),
             OwnerWord::Receipt(receipt, signature) => (receipt, signature),
@@ -241,7 +267,7 @@ impl Consumer {
         let Ok(receipt) = verified else { return };
         let lost = LostAnswer { made: begun, known: Instant::now() };
         if !receipt.charged.is_zero() && self.0.accounts.book_late(&purchase, receipt).await {
-            self.observe_charge_after_all(&purchase, lost);
+            self.0.observer.observe_charge_after_all(&purchase, lost);
         }
     }
 }
