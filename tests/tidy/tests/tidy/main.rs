@@ -1,8 +1,7 @@
-//! The promises of ARCHITECTURE.md that a compiler does not check: directions, purity, size, and documents that
-//! name files which exist.
+//! The promises of ARCHITECTURE.md that a compiler does not check: directions, purity, size, and documents that name files which exist.
 //!
-//! Directions between packages are read from `cargo metadata`, those between modules from the source text
-//! (`source.rs`). A failure lists every breach with its file and what to do, so that one run is enough.
+//! Directions between packages are read from `cargo metadata`, those between modules from the source text (`source.rs`). A failure
+//! lists every breach with its file and what to do, so that one run is enough.
 
 mod adapters;
 mod clocks;
