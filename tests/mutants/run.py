@@ -6,8 +6,8 @@
     tests/mutants/run.py --only 3,17      runs these mutants only
     tests/mutants/run.py --check          builds nothing: checks that every mutant fits the source
 
-Each file beside this program is a group: mutants that can be in one build, because none breaks the test of another. A mutant has
-these fields:
+Each file beside this program is a group: mutants that can be in one build, because none breaks the test of another, but for those
+that are alone. A mutant has these fields:
 
     number    unique in all groups; a new mutant takes the next number
     package   the package of the test, unless it is that of the changed file
@@ -17,6 +17,7 @@ these fields:
     promise   what the test proves, in one sentence
     file      the file that is changed
     old, new  the text to replace, which is exactly once in the file, and the broken text
+    alone     true if the mutant needs a build of its own: a simulation judges everything, so any other mutant breaks its test, too
 
 The result of a mutant is `red` (the test failed, as it must), `time-out` (the test did not end), `GREEN` (the test passed: it does
 not prove the promise) or `none` (the test did not run). The program ends with 1 if a result is GREEN or none.
@@ -66,6 +67,13 @@ def mutants_of(path, folders):
     return mutants
 
 
+def builds(mutants):
+    """The mutants of a group, build by build."""
+    together = [mutant for mutant in mutants if not mutant.get("alone")]
+    alone = [[mutant] for mutant in mutants if mutant.get("alone")]
+    return [together, *alone] if together else alone
+
+
 def apply(mutants):
     """Returns the whole and the broken texts of the files by their paths, and the problems of mutants by their numbers."""
     whole, broken, problems, done = {}, {}, {}, set()
@@ -111,7 +119,9 @@ def lacks_test(mutant, folders):
 def check(groups, folders):
     seen, problems = [], []
     for group, mutants in groups.items():
-        unfit = apply(mutants)[2]
+        unfit = {}
+        for one_build in builds(mutants):
+            unfit |= apply(one_build)[2]
         for mutant in mutants:
             number = mutant["number"]
             found = [unfit.get(number), lacks_test(mutant, folders), "the number is taken" if number in seen else None]
@@ -253,7 +263,8 @@ def main():
         sys.exit("The tree has changes. Commit or undo them first:\n" + "\n".join(changed))
     for stop in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stop, lambda *_: sys.exit("Stopped. The files are as they were before."))
-    results = [one for group, mutants in groups.items() for one in run_group(group, mutants, folders)]
+    each_build = [(group, one_build) for group, mutants in groups.items() for one_build in builds(mutants)]
+    results = [one for group, one_build in each_build for one in run_group(group, one_build, folders)]
     ends = [result for _, result, _ in results]
     print(", ".join(f"{ends.count(end)} {end}" for end in ("red", "time-out", "GREEN", "none")))
     for mutant, result, line in results:

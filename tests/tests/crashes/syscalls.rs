@@ -3,7 +3,7 @@
 //!
 //! 1. A call that nothing disturbs is counted, class by class.
 //! 2. One system call fails, and a call is bought meanwhile. A run takes the first, the middle and the last of each class,
-//!    and every one of them if `FARTHING_FAULTS` is `all`.
+//!    and every one of them if `FARTHING_FAULTS` is `all`. `FARTHING_FAULTS=Write,Sync` takes every one of these classes alone.
 //! 3. The node goes on. If its ledger could not write, it says so and takes no more until it is started again.
 //! 4. Every call ends, under its id: answered and charged once, or free. Both books hold exactly that, call by call.
 //!
@@ -15,7 +15,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering::SeqCst},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail, ensure};
@@ -65,28 +65,34 @@ async fn every_case(side: Side) -> Result<()> {
     let mut trial = Trial::start(side).await?;
     let (of_post, of_get) = (trial.count("POST").await?, trial.count("GET").await?);
     println!("{side:?}, of {:?}: POST {of_post:?}, GET {of_get:?}", Class::ALL);
+    let (asked, began, mut met) = (std::env::var("FARTHING_FAULTS").ok(), Instant::now(), 0);
     for class in Class::ALL {
         let of_call = if class.is_of_ledger() { of_post } else { of_get };
         let count = if side.is_cold(class) { 1 } else { of_call[class as usize] };
         ensure!(count > 0, "{side:?}: no {class:?} is seen in a call");
         for &fault in class.faults() {
-            for position in positions(count, fault) {
+            for position in positions(count, (class, fault), asked.as_deref()) {
+                met += 1;
                 let case = Case { class, position, fault };
                 trial.buy(case).await.with_context(|| trial.told_of(case))?;
             }
         }
     }
+    ensure!(met > 0, "FARTHING_FAULTS is `all`, or some of {:?} with commas between them", Class::ALL);
+    println!("{side:?}: {met} system calls have failed, one by one, in {} s", began.elapsed().as_secs());
     trial.lasting.world.settle_for(trial.charged).await
 }
 
-/// The positions that this run takes of so many.
-fn positions(count: u64, fault: Fault) -> BTreeSet<u64> {
+/// The positions that this run takes of so many, if it was `asked` for every one, or for every one of some classes.
+fn positions(count: u64, (class, fault): (Class, Fault), asked: Option<&str>) -> BTreeSet<u64> {
     let middle = count.div_ceil(2);
-    match fault {
-        _ if std::env::var("FARTHING_FAULTS").is_ok_and(|which| which == "all") => (1..=count).collect(),
+    let is_named = |names: &str| names.split(',').any(|name| name == format!("{class:?}"));
+    match (asked, fault) {
+        (Some(names), _) if names == "all" || is_named(names) => (1..=count).collect(),
+        (Some(_), _) => BTreeSet::new(),
         // It closes the ledger as any other error does, and each takes a restart.
-        Fault::Full => BTreeSet::from([middle]),
-        _ => BTreeSet::from([1, middle, count]),
+        (None, Fault::Full) => BTreeSet::from([middle]),
+        (None, _) => BTreeSet::from([1, middle, count]),
     }
 }
 

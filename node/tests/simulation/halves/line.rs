@@ -1,5 +1,6 @@
 //! The network between the two nodes: a message is lost before it leaves or after, overtakes one of another call, comes late over a
-//! connection that its sender has given up, or waits for a dead one; an answer is lost. Nothing else happens between them.
+//! connection that its sender has given up, or waits for a dead one; an answer is lost. A stranger that has seen a message sends the
+//! same before it, and gets nothing by it. Nothing else happens between them.
 
 use std::time::Duration;
 
@@ -15,6 +16,9 @@ use super::state::{Shared, State, number};
 
 /// Until a line that says nothing is found dead.
 const FOUND_DEAD: Duration = Duration::from_secs(9);
+
+/// A wallet without a channel.
+const STRANGER: Address = Address::from_bytes([0x7e; 20]);
 
 /// What becomes of one message.
 enum Fate {
@@ -159,6 +163,9 @@ impl Passage {
             owner.map(|owner| owner.calls.clone())
         }?;
         self.tell("arrives", words);
+        let (stolen, told) = exchange.arrive(STRANGER, false, self.origin);
+        calls.send(stolen).await.ok()?;
+        tokio::spawn(nothing_given(self.state.clone(), words.to_owned(), told));
         let (call, answer) = exchange.arrive(self.caller, true, self.origin);
         calls.send(call).await.ok()?;
         Some(answer)
@@ -170,6 +177,20 @@ impl Passage {
         if shared.connection.origin == self.origin {
             shared.reconnect();
         }
+    }
+}
+
+/// Notes if a stranger is told more than that the owner knows nothing of its call.
+async fn nothing_given(state: State, words: String, told: oneshot::Receiver<(CallReply, Bytes)>) {
+    let Ok((reply, _)) = told.await else { return };
+    let is_given = match &reply {
+        CallReply::Refused(_) | CallReply::Sponsor(_) => false,
+        CallReply::Status(status) => matches!(status, CallStatus::Done { .. }),
+        CallReply::Calls(page) => !page.records.is_empty(),
+        CallReply::Response(_) | CallReply::Channel(_) => true,
+    };
+    if is_given {
+        state.lock().broken.push(format!("a stranger sends a {words} and gets {}", answered(&reply)));
     }
 }
 

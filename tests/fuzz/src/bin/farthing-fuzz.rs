@@ -1,7 +1,8 @@
 //! `make fuzz`: every reader of strangers' bytes is given broken inputs, until one breaks it or none is left.
 //!
-//! Prints, for each target, how many inputs it was given, how many it accepted, how fast, and which took longest. What breaks a
-//! target is shortened and written to `target/fuzz`, and its number repeats it.
+//! Prints, for each target, how many inputs it was given, how many it accepted, how fast, and which took longest; then the sums,
+//! and the number at which the next part begins. What breaks a target is shortened and written to `target/fuzz`, and its number
+//! repeats it.
 
 use std::{
     fs, io, panic,
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
     let threads = options.threads.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
     println!("from input {} on, in {threads} threads", options.seed);
     println!("{:<14} {:>12} {:>12} {:>10}  longest (input)", "target", "inputs", "accepted", "a second");
+    let (all_began, mut all) = (Instant::now(), Sums::default());
     let mut is_any_broken = false;
     for target in targets {
         let began = Instant::now();
@@ -53,12 +55,41 @@ fn main() -> ExitCode {
         let plan = Plan { seed: options.seed, inputs: options.inputs, until, threads };
         let told = drive(target, &plan);
         show(target, &told, began.elapsed());
+        all.add(&told);
         if let Some(broken) = &told.broken {
             is_any_broken = true;
             tell(target, broken);
         }
     }
+    all.show(&options, all_began.elapsed());
     if is_any_broken { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// What all targets were given.
+#[derive(Debug, Default)]
+struct Sums {
+    targets: usize,
+    given: u64,
+    accepted: u64,
+    /// The inputs of the target that was given the fewest.
+    least: Option<u64>,
+}
+
+impl Sums {
+    fn add(&mut self, told: &Told) {
+        self.targets += 1;
+        self.given += told.given;
+        self.accepted += told.accepted;
+        self.least = Some(self.least.map_or(told.given, |least| least.min(told.given)));
+    }
+
+    /// Every target has had the numbers below the one that it names.
+    fn show(&self, options: &Options, taken: Duration) {
+        let Self { targets, given, accepted, least } = *self;
+        println!("{:<14} {given:>12} {accepted:>12} {:>10}", "all", a_second(given, taken));
+        let next = options.seed.saturating_add(least.unwrap_or_default());
+        println!("{targets} targets in {} s; go on from input {next}", taken.as_secs());
+    }
 }
 
 /// The targets of these names; nothing when one is unknown, which is told.
@@ -78,17 +109,19 @@ fn chosen(names: &[String]) -> Option<Vec<Target>> {
 }
 
 fn show(target: Target, told: &Told, taken: Duration) {
-    let millis = taken.as_millis().max(1);
-    let a_second = u128::from(told.given) * 1_000 / millis;
     let (slowest, number) = told.slowest;
     println!(
         "{:<14} {:>12} {:>12} {:>10}  {:.1} ms ({number})",
         target.name,
         told.given,
         told.accepted,
-        a_second,
+        a_second(told.given, taken),
         slowest.as_secs_f64() * 1e3
     );
+}
+
+fn a_second(given: u64, taken: Duration) -> u128 {
+    u128::from(given) * 1_000 / taken.as_millis().max(1)
 }
 
 /// Shortens what breaks a target, without its many messages, and says where it is and what repeats it.
