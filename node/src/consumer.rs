@@ -348,6 +348,11 @@ impl Consumer {
         self.0.turns.take(call_id).await
     }
 
+    /// The same right, if no order has it now.
+    pub(crate) fn turn_now(&self, call_id: CallId) -> Option<Turn> {
+        self.0.turns.try_take(call_id)
+    }
+
     /// Time since this run began, in which the ages of copies are counted.
     fn uptime(&self) -> Duration {
         self.0.started.elapsed()

@@ -6,7 +6,7 @@
 //!
 //! Invariants: C2 and C4. One payment is signed for a call id, whatever comes back, and every copy of the call carries it.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use farthing_chain::ChainHandle;
 use farthing_discovery::CatalogError;
@@ -27,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 mod asking;
 mod exchange;
+mod followed;
 mod open;
 mod payments;
 mod servers;
@@ -37,6 +38,7 @@ mod unpack;
 use self::{
     asking::Chosen,
     exchange::{Exchange, ForeignAnswer, PAYMENT_REQUIRED, target},
+    followed::Followed,
     payments::{ForeignPayment, ForeignPayments},
     servers::ForeignServers,
     times::Dates,
@@ -81,7 +83,7 @@ struct ForeignInner {
     servers: ForeignServers,
     payments: ForeignPayments,
     /// Payments whose ends the chain is asked for.
-    followed: Mutex<HashSet<CallId>>,
+    followed: Mutex<Followed>,
 }
 
 impl ForeignCalls {

@@ -81,6 +81,34 @@ async fn a_call_says_whether_the_chain_showed_its_payment_or_only_the_server_say
     Ok(())
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn payments_that_are_open_together_are_asked_about_together() -> Result<()> {
+    const CALLS: usize = 8;
+    let shop = Shop::open().await?;
+    let (server, liar) = (Server::start(&shop).await?, Liar::start().await?);
+    let mut buyer = Buyer::start_behind(&liar, &shop, &server.url).await?;
+    server.behave(Manner::Refuses);
+    // A restart takes its time.
+    server.offer(&json!({ "maxTimeoutSeconds": 600 }));
+    for number in 0..CALLS {
+        let answer = buyer.call("/v1/data", &format!("call {number}"), Some(ENOUGH)).await?;
+        expect(&answer, "undecided", &Value::Null)?;
+    }
+    buyer.restart(None).await?;
+    // They are taken up one after the other, so a few of them may come a second later.
+    eventually("half of them are asked about in one request", async || {
+        Ok(liar.payments_at_once_max() >= CALLS / 2)
+    })
+    .await?;
+    buyer.let_payments_lapse(&shop).await?;
+    eventually("all of them end", async || {
+        let bought = buyer.bought().await?;
+        Ok(bought.len() == CALLS && bought.iter().all(|entry| entry.state == HistoryState::Failed))
+    })
+    .await?;
+    buyer.check(&shop, Usdc::ZERO).await
+}
+
 /// A call that ended as not charged although the token has taken its payment: the node's endpoint hides that.
 async fn hidden() -> Result<(Shop, Server, Arc<Liar>, Buyer)> {
     let shop = Shop::open().await?;
