@@ -184,7 +184,7 @@ impl ForeignCalls {
         let server = self.0.servers.get(order.service).ok_or(ForeignError::Removed(order.service))?;
         let url = target(&server.url, order).ok_or(ForeignError::Path)?;
         let exchange = Exchange {
-            client: self.0.servers.client(&server.url)?,
+            client: self.0.servers.client(&server.url).await?,
             url,
             order,
             budget: self.0.parts.upstream.budget.clone(),
