@@ -55,6 +55,8 @@ use crate::consumer::{
 const VALID_SECS_MAX: u64 = 600;
 /// A payment is valid from a while ago on: clocks differ.
 const VALID_SINCE_SECS: u64 = 600;
+/// So much of a call's time is left for a payment that is signed, and for its answer. Else its price would be set aside for nothing.
+const PAID_WITHIN_PART: u32 = 5;
 
 /// The parts that buying from x402 servers works with.
 #[derive(Debug)]
@@ -279,6 +281,10 @@ impl ForeignCalls {
         let limits = consumer.rules().limits();
         let hold = consumer.accounts().hold(day_of(time_secs), &order.grant, price, &limits)?;
         let pledge = funding.pledge(order.call_id, price)?;
+        let left = exchange.deadline.saturating_duration_since(Instant::now());
+        if left < self.0.parts.call_deadline / PAID_WITHIN_PART {
+            return Err(ForeignError::Late.into());
+        }
         let payment = self.signed(&offer, (&token, max_price.min(most)), time_secs)?;
         let promise = Promise {
             request: CallRequest { price, ..request },
