@@ -48,7 +48,7 @@ pub use self::{
     terms::{ForeignOffer, ForeignTerms},
 };
 use crate::consumer::{
-    Bought, BuyError, Consumer, ForeignError, Order, Timing, accounts::Earlier, funding::Funding,
+    Bought, BuyError, Consumer, ForeignError, NoAnswer, Order, Timing, accounts::Earlier, funding::Funding,
 };
 
 /// The longest that a payment is valid for, and its price set aside, whatever the server asks for.
@@ -115,16 +115,23 @@ impl ForeignCalls {
         self.0.servers.has(service)
     }
 
-    /// Tells of a call that failed because its service is unknown if the service is an x402 server that the user removed.
-    pub fn explain(&self, error: BuyError) -> BuyError {
-        match error {
+    /// Tells of a call that failed because its service is unknown if the service is an x402 server that the user removed, and of an
+    /// open call of such a server if no chain of the settings can tell how its payment ends.
+    pub fn explain(&self, call_id: CallId, error: BuyError) -> BuyError {
+        let explained = match &error {
             BuyError::Service(CatalogError::Unknown(service) | CatalogError::NotKept { service, .. })
-                if self.0.servers.was_removed(service) =>
+                if self.0.servers.was_removed(*service) =>
             {
-                ForeignError::Removed(service).into()
+                Some(ForeignError::Removed(*service))
             }
-            error => error,
-        }
+            BuyError::Undecided(NoAnswer::NotAsked(why))
+                if matches!(**why, BuyError::Foreign(ForeignError::Removed(_))) =>
+            {
+                self.elsewhere(call_id)
+            }
+            _ => None,
+        };
+        explained.map_or(error, BuyError::from)
     }
 
     /// Lists the servers, by their ids.

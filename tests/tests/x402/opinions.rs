@@ -217,3 +217,21 @@ async fn an_open_payment_in_another_token_than_the_settings_name_says_so_and_wai
     assert_eq!(server.payments().len(), 1);
     buyer.check(&shop, PRICE).await
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repeat_to_a_removed_server_says_that_nobody_asks_about_a_payment_in_another_token() -> Result<()> {
+    let shop = Shop::open().await?;
+    let server = Server::start(&shop).await?;
+    let mut buyer = Buyer::start(&shop, &server.url).await?;
+    server.behave(Manner::Refuses);
+    server.offer(&json!({ "maxTimeoutSeconds": 600 }));
+    expect(&buyer.call("/v1/data", "one", Some(ENOUGH)).await?, "undecided", &Value::Null)?;
+    farthing(&buyer.node, &["x402", "remove", &buyer.server.to_string()]).await?.ok()?;
+    buyer.restart_with(shop.deployer.test_usdc("USDC", shop.deployer.address()).await?).await?;
+    let answer = buyer.call("/v1/data", "one", Some(ENOUGH)).await?;
+    expect(&answer, "undecided", &Value::Null)?;
+    let detail = answer.json()["detail"].as_str().unwrap_or_default().to_owned();
+    let place = format!("the token {} on chain {CHAIN_ID}", shop.token);
+    ensure!(detail.contains(&place) && detail.contains("does not ask"), "{detail}");
+    Ok(())
+}
