@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn a_look_asks_about_so_many_payments_and_the_next_one_about_those_that_still_wait() {
         let (mut followed, start) = (Followed::default(), Instant::now());
-        for number in 0..2 * LOOK_MAX + 1 {
+        for number in 0..=2 * LOOK_MAX {
             followed.add(call(number), start);
         }
         let looks = [SECOND; 4].map(|second| followed.due(start + second, PAUSE_MAX));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use farthing_control::{endpoint, types::HistoryState};
 use farthing_testnet::rpc;
 use farthing_tests::{command::farthing, liar::Liar, wait::eventually, world::PRICE};
@@ -107,6 +107,37 @@ async fn payments_that_are_open_together_are_asked_about_together() -> Result<()
     })
     .await?;
     buyer.check(&shop, Usdc::ZERO).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_lets_a_repeat_wait_holds_up_the_end_of_no_other_payment() -> Result<()> {
+    const CALLS: usize = 6;
+    let shop = Shop::open().await?;
+    let server = Server::start(&shop).await?;
+    let buyer = Buyer::start(&shop, &server.url).await?;
+    server.behave(Manner::Refuses);
+    for number in 0..CALLS {
+        let answer = buyer.call("/v1/data", &format!("call {number}"), Some(ENOUGH)).await?;
+        expect(&answer, "undecided", &Value::Null)?;
+    }
+    let _held = server.hold_offers().await;
+    server.behave(Manner::Waits);
+    let others_end = async {
+        eventually("the repeat waits at the server", async || Ok(server.waiting() > 0)).await?;
+        buyer.let_payments_lapse(&shop).await?;
+        eventually("all other calls end", async || {
+            let bought = buyer.bought().await?;
+            let ended = bought.iter().filter(|entry| entry.state == HistoryState::Failed).count();
+            Ok(ended == CALLS - 1)
+        })
+        .await
+    };
+    tokio::select! {
+        repeated = buyer.call("/v1/data", "call 0", Some(ENOUGH)) => {
+            bail!("the repeat ended before the others: {repeated:?}")
+        }
+        ended = others_end => ended,
+    }
 }
 
 /// A call that ended as not charged although the token has taken its payment: the node's endpoint hides that.
