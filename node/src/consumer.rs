@@ -386,6 +386,11 @@ impl Consumer {
         self.0.turns.take(call_id).await
     }
 
+    /// The same right, if no order has it now.
+    pub(crate) fn turn_now(&self, call_id: CallId) -> Option<Turn> {
+        self.0.turns.try_take(call_id)
+    }
+
     pub(crate) fn may_buy(&self) -> Result<(), BuyError> {
         self.may_spend()?;
         if self.0.tasks.is_closed() { Err(BuyError::ShuttingDown) } else { Ok(()) }

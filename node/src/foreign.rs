@@ -6,7 +6,7 @@
 //!
 //! Invariants: C2 and C4. One payment is signed for a call id, whatever comes back, and every copy of the call carries it.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use farthing_chain::ChainHandle;
 use farthing_discovery::CatalogError;
@@ -27,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 mod asking;
 mod exchange;
+mod followed;
 mod open;
 mod payments;
 mod servers;
@@ -37,6 +38,7 @@ mod unpack;
 use self::{
     asking::Chosen,
     exchange::{Exchange, ForeignAnswer, PAYMENT_REQUIRED, target},
+    followed::Followed,
     payments::{ForeignPayment, ForeignPayments},
     servers::ForeignServers,
     times::Dates,
@@ -46,13 +48,15 @@ pub use self::{
     terms::{ForeignOffer, ForeignTerms},
 };
 use crate::consumer::{
-    Bought, BuyError, Consumer, ForeignError, Order, Timing, accounts::Earlier, funding::Funding,
+    Bought, BuyError, Consumer, ForeignError, NoAnswer, Order, Timing, accounts::Earlier, funding::Funding,
 };
 
 /// The longest that a payment is valid for, and its price set aside, whatever the server asks for.
 const VALID_SECS_MAX: u64 = 600;
 /// A payment is valid from a while ago on: clocks differ.
 const VALID_SINCE_SECS: u64 = 600;
+/// So much of a call's time is left for a payment that is signed, and for its answer. Else its price would be set aside for nothing.
+const PAID_WITHIN_PART: u32 = 5;
 
 /// The parts that buying from x402 servers works with.
 #[derive(Debug)]
@@ -81,7 +85,7 @@ struct ForeignInner {
     servers: ForeignServers,
     payments: ForeignPayments,
     /// Payments whose ends the chain is asked for.
-    followed: Mutex<HashSet<CallId>>,
+    followed: Mutex<Followed>,
 }
 
 impl ForeignCalls {
@@ -111,16 +115,23 @@ impl ForeignCalls {
         self.0.servers.has(service)
     }
 
-    /// Tells of a call that failed because its service is unknown if the service is an x402 server that the user removed.
-    pub fn explain(&self, error: BuyError) -> BuyError {
-        match error {
+    /// Tells of a call that failed because its service is unknown if the service is an x402 server that the user removed, and of an
+    /// open call of such a server if no chain of the settings can tell how its payment ends.
+    pub fn explain(&self, call_id: CallId, error: BuyError) -> BuyError {
+        let explained = match &error {
             BuyError::Service(CatalogError::Unknown(service) | CatalogError::NotKept { service, .. })
-                if self.0.servers.was_removed(service) =>
+                if self.0.servers.was_removed(*service) =>
             {
-                ForeignError::Removed(service).into()
+                Some(ForeignError::Removed(*service))
             }
-            error => error,
-        }
+            BuyError::Undecided(NoAnswer::NotAsked(why))
+                if matches!(**why, BuyError::Foreign(ForeignError::Removed(_))) =>
+            {
+                self.elsewhere(call_id)
+            }
+            _ => None,
+        };
+        explained.map_or(error, BuyError::from)
     }
 
     /// Lists the servers, by their ids.
@@ -182,7 +193,7 @@ impl ForeignCalls {
         let server = self.0.servers.get(order.service).ok_or(ForeignError::Removed(order.service))?;
         let url = target(&server.url, order).ok_or(ForeignError::Path)?;
         let exchange = Exchange {
-            client: self.0.servers.client(&server.url)?,
+            client: self.0.servers.client(&server.url).await?,
             url,
             order,
             budget: self.0.parts.upstream.budget.clone(),
@@ -277,6 +288,10 @@ impl ForeignCalls {
         let limits = consumer.rules().limits();
         let hold = consumer.accounts().hold(day_of(time_secs), &order.grant, price, &limits)?;
         let pledge = funding.pledge(order.call_id, price)?;
+        let left = exchange.deadline.saturating_duration_since(Instant::now());
+        if left < self.0.parts.call_deadline / PAID_WITHIN_PART {
+            return Err(ForeignError::Late.into());
+        }
         let payment = self.signed(&offer, (&token, max_price.min(most)), time_secs)?;
         let promise = Promise {
             request: CallRequest { price, ..request },

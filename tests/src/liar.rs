@@ -30,6 +30,8 @@ pub struct Liar {
     newer_by_secs: AtomicU64,
     /// How often the token was asked whether it has taken an authorization.
     asked_of_payments: AtomicUsize,
+    /// The most of these questions that came in one request.
+    payments_at_once_max: AtomicUsize,
     /// It fails when it is asked that.
     keeps_payments_back: AtomicBool,
     /// How often a channel was told of otherwise than it is.
@@ -43,7 +45,8 @@ impl Liar {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}", listener.local_addr()?);
         let (chain, lie, stands_at, told) = Default::default();
-        let (older_by_secs, newer_by_secs, asked_of_payments, keeps_payments_back) = Default::default();
+        let (older_by_secs, newer_by_secs, keeps_payments_back) = Default::default();
+        let (asked_of_payments, payments_at_once_max) = Default::default();
         let liar = Arc::new(Self {
             url,
             chain,
@@ -52,6 +55,7 @@ impl Liar {
             older_by_secs,
             newer_by_secs,
             asked_of_payments,
+            payments_at_once_max,
             keeps_payments_back,
             told,
         });
@@ -107,6 +111,11 @@ impl Liar {
         self.asked_of_payments.load(Ordering::SeqCst)
     }
 
+    /// Returns the most of these questions that came in one request.
+    pub fn payments_at_once_max(&self) -> usize {
+        self.payments_at_once_max.load(Ordering::SeqCst)
+    }
+
     /// The request, asked of the block at which this endpoint stands.
     fn delay(&self, request: &mut Value) {
         let block = *self.stands_at.lock();
@@ -124,7 +133,7 @@ impl Liar {
             return self.date(answer.get_mut("result")?);
         }
         let asked = request["params"][0]["data"].as_str().or(request["params"][0]["input"].as_str())?;
-        if asked.starts_with(&selector(b"authorizationState(address,bytes32)")) {
+        if is_of_payment(request) {
             self.asked_of_payments.fetch_add(1, Ordering::SeqCst);
             if self.keeps_payments_back.load(Ordering::SeqCst) {
                 let error = json!({ "code": -32603, "message": "not now" });
@@ -159,6 +168,13 @@ impl Liar {
     }
 }
 
+/// Returns whether a request asks if the token has taken an authorization.
+fn is_of_payment(request: &Value) -> bool {
+    let call = &request["params"][0];
+    let asked = call["data"].as_str().or(call["input"].as_str());
+    asked.is_some_and(|asked| asked.starts_with(&selector(b"authorizationState(address,bytes32)")))
+}
+
 /// The first bytes of a call's data.
 fn selector(signature: &[u8]) -> String {
     format!("0x{}", hex::encode(&keccak256(&[signature])[..4]))
@@ -178,6 +194,8 @@ async fn ask(liar: &Liar, request: &Value) -> Result<Value> {
     let mut answer: Value = reqwest::Client::new().post(chain).json(request).send().await?.json().await?;
     match (request.as_array(), answer.as_array_mut()) {
         (Some(requests), Some(answers)) => {
+            let of_payments = requests.iter().filter(|request| is_of_payment(request)).count();
+            liar.payments_at_once_max.fetch_max(of_payments, Ordering::SeqCst);
             for answer in answers {
                 let request = requests.iter().find(|request| request["id"] == answer["id"]);
                 request.and_then(|request| liar.rewrite(request, answer));

@@ -328,6 +328,21 @@ impl Reader {
         self.call(Address::ZERO, self.spec.token, &call, at).await
     }
 
+    /// The same of many authorizations, in their order.
+    pub(crate) async fn are_authorizations_used(
+        &self,
+        numbers: &[(Address, B256)],
+        at: At,
+    ) -> Result<Vec<bool>, RpcError> {
+        let call = |(payer, nonce): &(Address, B256)| TestUsdc::authorizationStateCall {
+            authorizer: to_eth(*payer),
+            nonce: *nonce,
+        };
+        let calls: Vec<_> = numbers.iter().map(call).collect();
+        let answers = self.calls(Address::ZERO, self.spec.token, &calls, at).await?;
+        answers.into_iter().map(|answer| answer.map_err(RpcError::Refused)).collect()
+    }
+
     /// The contract's events about the chain's token in which `wallet` is payer or payee.
     pub(crate) async fn logs(&self, wallet: Address, from: u64, to: u64) -> Result<Vec<Log>, RpcError> {
         let topic = B256::left_padding_from(wallet.as_bytes());

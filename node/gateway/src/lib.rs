@@ -176,7 +176,7 @@ async fn carry_out(
             // No listing is looked for on behalf of whoever may not call it.
             let order = if is_in_scope { gateway.as_its_owner_takes_it(order).await } else { order };
             let reader = AnswerReader::of(&order, asked);
-            let bought = gateway.consumer.buy(order).await.map_err(|e| gateway.foreign.explain(e));
+            let bought = gateway.consumer.buy(order).await.map_err(|e| gateway.foreign.explain(call_id, e));
             bought
                 .map(|bought| answer::bought(bought, &reader, started.elapsed()))
                 .map_err(|e| refused(&e, call_id))

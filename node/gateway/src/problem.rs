@@ -423,6 +423,10 @@ const fn foreign(error: &ForeignError) -> (StatusCode, Name, &'static str) {
         ForeignError::Unreachable(_) => {
             (BAD_GATEWAY, Name::OwnerUnreachable, "The x402 server does not answer")
         }
+        ForeignError::Plain => (PAYMENT, Name::NoCommonScheme, "The x402 server has no HTTPS address"),
+        ForeignError::Late => {
+            (BAD_GATEWAY, Name::OwnerUnreachable, "The x402 server named its price too late")
+        }
         ForeignError::Offer(_) => {
             (PAYMENT, Name::NoCommonScheme, "The x402 server accepts no way of payment that this node has")
         }

@@ -30,6 +30,7 @@ use farthing_protocol::{
 };
 use farthing_shared::{
     call_ends::{BegunCall, CallEnds, Half},
+    chain_view,
     keyed_mutex::KeyedMutex,
     refused::RefusedCalls,
     tasks::Tasks,
@@ -230,7 +231,9 @@ impl X402Sales {
         let (service, terms) = self.due(call).await?;
         let TransferAuthorization { from: payer, value, .. } = payment.transfer.authorization;
         let price = self.price_for(call, &service, (terms.price, value));
-        if let Err(invalid) = payment.check(&Terms { price, ..terms.clone() }, clock::now_secs()) {
+        // The token goes by the date of its block. A clock that is behind would take a payment that expires before it is brought.
+        let now_secs = clock::now_secs().max(chain_view::time_secs(&self.0.chain).unwrap_or_default());
+        if let Err(invalid) = payment.check(&Terms { price, ..terms.clone() }, now_secs) {
             return Ok(DoorAnswer::Due { terms, invalid: Some(invalid) });
         }
         let request = call.request(&service, call_id)?;

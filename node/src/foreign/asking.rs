@@ -55,7 +55,7 @@ impl ForeignCalls {
     /// [`ForeignServerError`].
     pub async fn ask(&self, address: &str) -> Result<ForeignTerms, ForeignServerError> {
         let url = self.0.servers.checked(address).await?;
-        let client = self.0.servers.client(&url).map_err(|_| ForeignServerError::Forbidden)?;
+        let client = self.0.servers.client(&url).await.map_err(|_| ForeignServerError::Forbidden)?;
         let order = question();
         let exchange = Exchange {
             client,

@@ -143,7 +143,18 @@ fn passed_back(headers: &HeaderMap) -> BTreeMap<String, String> {
         let is_short = value.len() <= limits::PARAM_VALUE_BYTES_MAX;
         (is_told && is_short).then(|| (name.to_owned(), value.to_owned()))
     };
-    headers.iter().filter_map(told).take(limits::HEADERS_MAX).collect()
+    let mut kept: BTreeMap<String, String> = BTreeMap::new();
+    for (name, value) in headers.iter().filter_map(told).take(limits::HEADERS_MAX) {
+        // The lines of a list are one list (RFC 9110, 5.3): an answer that was packed twice names both codings.
+        if name == header::CONTENT_ENCODING.as_str()
+            && let Some(codings) = kept.get_mut(&name)
+        {
+            *codings = format!("{codings}, {value}");
+        } else {
+            kept.insert(name, value);
+        }
+    }
+    kept
 }
 
 /// The reason that a request failed, without its address.
@@ -193,6 +204,18 @@ mod tests {
             let found = target(&Url::parse(base).unwrap(), &order(path));
             assert_eq!(found.as_ref().map(Url::as_str), url, "{base} {path}");
         }
+    }
+
+    #[test]
+    fn an_answer_that_is_packed_twice_names_both_codings_in_their_order() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in
+            [("content-encoding", "gzip"), ("x-a", "1"), ("content-encoding", "br"), ("x-a", "2")]
+        {
+            headers.append(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        let kept = passed_back(&headers);
+        assert_eq!((kept["content-encoding"].as_str(), kept["x-a"].as_str()), ("gzip, br", "2"));
     }
 
     #[test]

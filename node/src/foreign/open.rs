@@ -1,5 +1,7 @@
 //! Payments whose ends are not known: the chain is asked until it shows them, also after a restart.
 //!
+//! One task asks about all of them: once a second about those that are due (`followed`), together and of one block.
+//!
 //! A payment is taken when the token says so. It is never taken once a block that stays is dated after its time. No endpoint's date
 //! says this alone: this machine's clock must be after it, too. Until then its price counts as spent, and stays set aside.
 
@@ -9,11 +11,15 @@ use farthing_chain::{ChainError, ChainKind, TransferState};
 use farthing_ledger::{LedgerError, Promise, Purchase, PurchaseEnd, TransferEnd, day_of};
 use farthing_os::clock;
 use farthing_protocol::{CallId, Hash, Usdc};
+use tokio::time::{Instant, sleep};
 
 use super::{ForeignCalls, ForeignParts, payments::ForeignPayment, times::has_lapsed};
 use crate::consumer::{BuyError, ForeignError, NoAnswer};
 
-const ASK_EVERY_FIRST: Duration = Duration::from_secs(1);
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// The pause between two questions about payments of ended calls: nobody waits for them.
+const ASK_ENDED_EVERY: Duration = Duration::from_millis(250);
+/// The longest pause between two questions about one payment.
 const ASK_EVERY_MAX: Duration = Duration::from_secs(30);
 /// A local chain's blocks come when they like.
 const ASK_EVERY_MAX_LOCAL: Duration = Duration::from_secs(1);
@@ -42,7 +48,7 @@ impl ForeignCalls {
             if all_seen && let Err(error) = self.forget_ended(clock::now_secs()).await {
                 tracing::warn!(%error, "payments of ended calls are not removed");
             }
-            tokio::time::sleep(if all_seen { TEND_EVERY } else { ASK_EVERY_MAX }).await;
+            sleep(if all_seen { TEND_EVERY } else { ASK_EVERY_MAX }).await;
         }
     }
 
@@ -52,14 +58,15 @@ impl ForeignCalls {
         let ForeignParts { consumer, ledger, .. } = &self.0.parts;
         let mut all_seen = true;
         for (call_id, payment) in self.0.payments.all().unwrap_or_default() {
-            let _turn = consumer.turn(call_id).await;
+            let turn = consumer.turn(call_id).await;
             let ended = ledger.purchase(call_id).ok().flatten().filter(is_unpaid);
-            if let Some(ended) = ended.filter(|_| self.check_here(&payment).is_ok())
-                && let Err(error) = self.taken_after_all(&ended, &payment).await
-            {
+            let Some(ended) = ended.filter(|_| self.check_here(&payment).is_ok()) else { continue };
+            if let Err(error) = self.taken_after_all(&ended, &payment).await {
                 tracing::debug!(%call_id, %error, "nobody tells whether a payment was taken that counts as not taken");
                 all_seen = false;
             }
+            drop(turn);
+            sleep(ASK_ENDED_EVERY).await;
         }
         all_seen
     }
@@ -122,74 +129,99 @@ impl ForeignCalls {
         Ok(())
     }
 
-    /// Asks the chain in the background how a payment ends, once for each.
+    /// Asks the chain in the background how a payment ends.
     pub(super) fn follow(&self, call_id: CallId) {
-        if !self.0.followed.lock().insert(call_id) {
+        if !self.0.followed.lock().add(call_id, Instant::now()) {
             return;
         }
         let own = self.clone();
-        self.0.parts.tasks.spawn(async move {
-            own.follow_to_its_end(call_id).await;
-            own.0.followed.lock().remove(&call_id);
-        });
+        self.0.parts.tasks.spawn(async move { own.follow_all().await });
     }
 
-    async fn follow_to_its_end(&self, call_id: CallId) {
+    async fn follow_all(&self) {
         let ForeignParts { chain, stopping, .. } = &self.0.parts;
         let is_local = chain.spec().kind == ChainKind::Local;
-        let most = if is_local { ASK_EVERY_MAX_LOCAL } else { ASK_EVERY_MAX };
-        let mut pause = ASK_EVERY_FIRST;
-        loop {
+        let pause_max = if is_local { ASK_EVERY_MAX_LOCAL } else { ASK_EVERY_MAX };
+        while self.0.followed.lock().goes_on() {
             tokio::select! {
-                () = tokio::time::sleep(pause) => {}
+                () = sleep(LOOK_EVERY) => {}
                 () = stopping.cancelled() => return,
             }
-            let looked = tokio::select! {
-                looked = self.look(call_id) => looked,
+            let due = self.0.followed.lock().due(Instant::now(), pause_max);
+            tokio::select! {
+                () = self.look(&due) => {}
                 () = stopping.cancelled() => return,
-            };
-            if looked {
-                return;
             }
-            pause = (pause * 2).min(most);
         }
     }
 
-    /// Looks once; true when there is nothing more to look for.
-    async fn look(&self, call_id: CallId) -> bool {
-        let ForeignParts { consumer, ledger, chain, .. } = &self.0.parts;
-        // Nobody sends the payment meanwhile.
-        let _turn = consumer.turn(call_id).await;
-        let (promise, payment) = match (ledger.promise_of(call_id), self.0.payments.find(call_id)) {
-            (Ok(Some(promise)), Ok(Some(payment))) => (promise, payment),
-            (Ok(None), _) => return true,
+    /// Looks once for the ends of payments, and books those that the chain shows.
+    async fn look(&self, due: &[CallId]) {
+        let mut asked = Vec::new();
+        for call_id in due {
+            match self.open_payment(*call_id) {
+                // One in another token waits until the settings name its own again.
+                Some((_, payment)) if self.check_here(&payment).is_ok() => {
+                    asked.push((*call_id, (payment.transfer.authorization, payment.since_block)));
+                }
+                Some(_) => {}
+                None => self.0.followed.lock().remove(*call_id),
+            }
+        }
+        if asked.is_empty() {
+            return;
+        }
+        let transfers: Vec<_> = asked.iter().map(|(_, transfer)| *transfer).collect();
+        let states = match self.0.parts.chain.transfer_states(&transfers).await {
+            Ok(states) => states,
+            Err(error) => {
+                tracing::debug!(payments = asked.len(), %error, "the chain does not tell how payments ended");
+                return;
+            }
+        };
+        for ((call_id, (transfer, _)), state) in asked.into_iter().zip(states) {
+            if self.has_end(transfer.valid_before_secs, state) && self.end(call_id, state).await {
+                self.0.followed.lock().remove(call_id);
+            }
+        }
+    }
+
+    /// The promise and the payment of a call whose end is open; `None` if there is nothing more to look for.
+    fn open_payment(&self, call_id: CallId) -> Option<(Promise, ForeignPayment)> {
+        match (self.0.parts.ledger.promise_of(call_id), self.0.payments.find(call_id)) {
+            (Ok(Some(promise)), Ok(Some(payment))) => Some((promise, payment)),
+            (Ok(None), _) => None,
             (Ok(Some(_)), Ok(None)) => {
                 tracing::error!(%call_id, "a promise has no payment; its price stays set aside");
-                return true;
+                None
             }
             (Err(error), _) | (_, Err(error)) => {
                 tracing::error!(%call_id, %error, "an open payment cannot be read");
-                return true;
+                None
             }
-        };
-        // It waits until the settings name its own again.
-        if self.check_here(&payment).is_err() {
-            return false;
         }
-        let transfer = payment.transfer.authorization;
-        match chain.transfer_state(&transfer, payment.since_block).await {
-            Ok(TransferState::Taken(transaction)) => {
+    }
+
+    fn has_end(&self, valid_before_secs: u64, state: TransferState) -> bool {
+        let kind = self.0.parts.chain.spec().kind;
+        match state {
+            TransferState::Taken(_) => true,
+            TransferState::Open { as_of_secs } => {
+                has_lapsed(kind, valid_before_secs, as_of_secs, clock::now_secs())
+            }
+        }
+    }
+
+    /// Books the end of a payment; false if it is looked for again.
+    async fn end(&self, call_id: CallId, state: TransferState) -> bool {
+        // Nobody sends the payment meanwhile. Who does so now may wait for a slow server, and others do not wait for that.
+        let Some(_turn) = self.0.parts.consumer.turn_now(call_id) else { return false };
+        let Some((promise, payment)) = self.open_payment(call_id) else { return true };
+        match state {
+            TransferState::Taken(transaction) => {
                 self.taken(&promise, seen(&payment, transaction.map(|hash| hash.0))).await
             }
-            Ok(TransferState::Open { as_of_secs }) => {
-                let (kind, now_secs) = (chain.spec().kind, clock::now_secs());
-                has_lapsed(kind, transfer.valid_before_secs, as_of_secs, now_secs)
-                    && self.lapsed(&promise).await
-            }
-            Err(error) => {
-                tracing::debug!(%call_id, %error, "the chain does not tell how a payment ended");
-                false
-            }
+            TransferState::Open { .. } => self.lapsed(&promise).await,
         }
     }
 

@@ -1,7 +1,8 @@
 //! The x402 servers that this node buys from, each with an id that it has here alone.
 //!
 //! They are few, and all of them are in memory. An address follows the rules of upstreams; one of this machine or of a private
-//! network is refused unless the node may reach such places (`network.allow_private`).
+//! network is refused unless the node may reach such places (`network.allow_private`). Others need TLS: a server names the wallet that
+//! is paid, and so could anybody on the way to it.
 
 use std::{
     collections::BTreeMap,
@@ -72,6 +73,10 @@ pub enum ForeignServerError {
     Forbidden,
     #[error("this address is on this machine or in a private network, which this node does not pay")]
     Private,
+    #[error(
+        "an x402 server on the internet needs an https address: without TLS, anyone on the way could take the payments"
+    )]
+    Plain,
     #[error("{SERVERS_MAX} servers are added already")]
     TooMany,
     #[error("there is no x402 server with this id")]
@@ -87,6 +92,7 @@ impl ForeignServerError {
         match self {
             Self::Malformed | Self::Forbidden => "Correct the address.",
             Self::Private => "Set `network.allow_private` on a test network; elsewhere use a public address.",
+            Self::Plain => "Use the https address of the server.",
             Self::TooMany => "Remove one with `farthing x402 remove ID`.",
             Self::NotFound => "`farthing x402 list` shows all ids.",
             Self::Unreachable(_) => "Check the address, or try again later. Nothing was paid.",
@@ -242,7 +248,7 @@ impl ForeignServers {
     }
 
     /// A client that follows nothing and connects only where a server may be now.
-    pub(super) fn client(&self, url: &Url) -> Result<reqwest::Client, ForeignError> {
+    pub(super) async fn client(&self, url: &Url) -> Result<reqwest::Client, ForeignError> {
         let refused = |why: &str| ForeignError::Unreachable(why.to_owned());
         let literal = upstream::literal_class(url);
         let class = if self.allow_private { literal } else { Some(AddressClass::Public) };
@@ -252,6 +258,14 @@ impl ForeignServers {
         upstream::check_base(url.as_str(), &self.upstream)
             .map_err(|_| refused("its address leads to this node"))?;
         let class = Arc::new(class.map_or_else(OnceLock::new, OnceLock::from));
+        // One that was added before this was refused, or whose name leads elsewhere now.
+        if url.scheme() == "http" {
+            let fixed = upstream::fix_class(url, &class, &self.upstream).await;
+            fixed.map_err(|_| refused("no server can be at its address"))?;
+            if class.get() == Some(&AddressClass::Public) {
+                return Err(ForeignError::Plain);
+            }
+        }
         upstream::client(url, &class, &self.upstream)
             .ok_or_else(|| refused("the HTTPS client could not be created"))
     }
@@ -272,7 +286,11 @@ impl ForeignServers {
         let class = Arc::new(class);
         let fixed = upstream::fix_class(&url, &class, &self.upstream).await;
         fixed.map_err(|_| ForeignServerError::Forbidden)?;
-        if self.allow_private || class.get() == Some(&AddressClass::Public) {
+        let is_public = class.get() == Some(&AddressClass::Public);
+        if is_public && url.scheme() == "http" {
+            return Err(ForeignServerError::Plain);
+        }
+        if self.allow_private || is_public {
             return Ok(url);
         }
         Err(ForeignServerError::Private)
@@ -456,7 +474,27 @@ mod tests {
         }
         // One that was added while the node might reach such places.
         let added = open.add("http://127.0.0.1:8080", None).await.unwrap();
-        assert!(open.client(&added.url).is_ok());
-        assert!(matches!(closed.client(&added.url), Err(ForeignError::Unreachable(_))));
+        assert!(open.client(&added.url).await.is_ok());
+        assert!(matches!(closed.client(&added.url).await, Err(ForeignError::Unreachable(_))));
+    }
+
+    #[tokio::test]
+    async fn a_server_on_the_internet_is_paid_over_tls_alone() {
+        let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
+        for all in [servers(&ledger, true), servers(&ledger, false)] {
+            for host in ["1.1.1.1", "1.1.1.1:8080", "[2606:4700::1]"] {
+                let [plain, secure] = ["http", "https"].map(|scheme| format!("{scheme}://{host}/api"));
+                assert!(matches!(all.checked(&plain).await, Err(ForeignServerError::Plain)), "{plain}");
+                assert!(all.checked(&secure).await.is_ok(), "{secure}");
+                // One that was added by a version that took such addresses.
+                let [plain, secure] = [plain, secure].map(|address| Url::parse(&address).unwrap());
+                assert!(matches!(all.client(&plain).await, Err(ForeignError::Plain)), "{plain}");
+                assert!(!matches!(all.client(&secure).await, Err(ForeignError::Plain)), "{secure}");
+            }
+        }
+        let open = servers(&ledger, true);
+        for near in ["http://127.0.0.1:8080", "http://192.168.1.9/api", "http://localhost:8080"] {
+            assert!(open.client(&open.checked(near).await.unwrap()).await.is_ok(), "{near}");
+        }
     }
 }

@@ -39,7 +39,8 @@ impl Buyer {
         Self::start_with(shop, url, Some(liar.stand_before(shop.anvil.url()))).await
     }
 
-    async fn start_with(shop: &Shop, url: &str, setting: Option<(String, String)>) -> Result<Self> {
+    /// The same with another setting.
+    pub async fn start_with(shop: &Shop, url: &str, setting: Option<(String, String)>) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let clock = Clock::ahead(folder.path(), 0).await?;
         let options =

@@ -1,5 +1,7 @@
 //! Buying from x402 servers: from another node, and from a server that lies, asks again, loses answers and takes nothing.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result, ensure};
 use axum::{Router, response::Redirect};
 use farthing_control::{
@@ -402,6 +404,26 @@ async fn a_server_says_what_it_asks_and_no_call_costs_more_than_the_user_allows_
     let terms = control.tell(endpoint::AskX402Server, &X402Question { url: leads }).await?;
     ensure!(terms.status == 307 && terms.price.is_none() && server.asked() == asked, "{terms:?}");
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_price_that_comes_too_late_to_be_paid_is_refused_and_nothing_is_signed() -> Result<()> {
+    let shop = Shop::open().await?;
+    let server = Server::start(&shop).await?;
+    let time = ("limits.call_total_ms".to_owned(), "5000".to_owned());
+    let buyer = Buyer::start_with(&shop, &server.url, Some(time)).await?;
+    // Less than a fifth of the time is left then.
+    let late = async {
+        tokio::time::sleep(Duration::from_millis(4_300)).await;
+        anyhow::Ok(())
+    };
+    let answer = call_meanwhile((&server, &buyer), "one", late).await?;
+    expect(&answer, "owner-unreachable", &json!(false))?;
+    ensure!(server.payments().is_empty(), "nothing was signed");
+    buyer.check(&shop, Usdc::ZERO).await?;
+    let answer = buyer.call("/v1/data", "one", Some(ENOUGH)).await?;
+    ensure!(answer.status == StatusCode::OK, "the same id buys in time: {answer:?}");
+    buyer.check(&shop, PRICE).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use farthing_control::{endpoint, types::HistoryState};
 use farthing_testnet::rpc;
 use farthing_tests::{command::farthing, liar::Liar, wait::eventually, world::PRICE};
@@ -79,6 +79,65 @@ async fn a_call_says_whether_the_chain_showed_its_payment_or_only_the_server_say
         ensure!(shown.contains(words) && !shown.contains("Claim"), "{manner:?}: {shown}");
     }
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn payments_that_are_open_together_are_asked_about_together() -> Result<()> {
+    const CALLS: usize = 8;
+    let shop = Shop::open().await?;
+    let (server, liar) = (Server::start(&shop).await?, Liar::start().await?);
+    let mut buyer = Buyer::start_behind(&liar, &shop, &server.url).await?;
+    server.behave(Manner::Refuses);
+    // A restart takes its time.
+    server.offer(&json!({ "maxTimeoutSeconds": 600 }));
+    for number in 0..CALLS {
+        let answer = buyer.call("/v1/data", &format!("call {number}"), Some(ENOUGH)).await?;
+        expect(&answer, "undecided", &Value::Null)?;
+    }
+    buyer.restart(None).await?;
+    // They are taken up one after the other, so a few of them may come a second later.
+    eventually("half of them are asked about in one request", async || {
+        Ok(liar.payments_at_once_max() >= CALLS / 2)
+    })
+    .await?;
+    buyer.let_payments_lapse(&shop).await?;
+    eventually("all of them end", async || {
+        let bought = buyer.bought().await?;
+        Ok(bought.len() == CALLS && bought.iter().all(|entry| entry.state == HistoryState::Failed))
+    })
+    .await?;
+    buyer.check(&shop, Usdc::ZERO).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_lets_a_repeat_wait_holds_up_the_end_of_no_other_payment() -> Result<()> {
+    const CALLS: usize = 6;
+    let shop = Shop::open().await?;
+    let server = Server::start(&shop).await?;
+    let buyer = Buyer::start(&shop, &server.url).await?;
+    server.behave(Manner::Refuses);
+    for number in 0..CALLS {
+        let answer = buyer.call("/v1/data", &format!("call {number}"), Some(ENOUGH)).await?;
+        expect(&answer, "undecided", &Value::Null)?;
+    }
+    let _held = server.hold_offers().await;
+    server.behave(Manner::Waits);
+    let others_end = async {
+        eventually("the repeat waits at the server", async || Ok(server.waiting() > 0)).await?;
+        buyer.let_payments_lapse(&shop).await?;
+        eventually("all other calls end", async || {
+            let bought = buyer.bought().await?;
+            let ended = bought.iter().filter(|entry| entry.state == HistoryState::Failed).count();
+            Ok(ended == CALLS - 1)
+        })
+        .await
+    };
+    tokio::select! {
+        repeated = buyer.call("/v1/data", "call 0", Some(ENOUGH)) => {
+            bail!("the repeat ended before the others: {repeated:?}")
+        }
+        ended = others_end => ended,
+    }
 }
 
 /// A call that ended as not charged although the token has taken its payment: the node's endpoint hides that.
@@ -188,4 +247,22 @@ async fn an_open_payment_in_another_token_than_the_settings_name_says_so_and_wai
     ensure!(answer.status == StatusCode::OK, "{answer:?}");
     assert_eq!(server.payments().len(), 1);
     buyer.check(&shop, PRICE).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repeat_to_a_removed_server_says_that_nobody_asks_about_a_payment_in_another_token() -> Result<()> {
+    let shop = Shop::open().await?;
+    let server = Server::start(&shop).await?;
+    let mut buyer = Buyer::start(&shop, &server.url).await?;
+    server.behave(Manner::Refuses);
+    server.offer(&json!({ "maxTimeoutSeconds": 600 }));
+    expect(&buyer.call("/v1/data", "one", Some(ENOUGH)).await?, "undecided", &Value::Null)?;
+    farthing(&buyer.node, &["x402", "remove", &buyer.server.to_string()]).await?.ok()?;
+    buyer.restart_with(shop.deployer.test_usdc("USDC", shop.deployer.address()).await?).await?;
+    let answer = buyer.call("/v1/data", "one", Some(ENOUGH)).await?;
+    expect(&answer, "undecided", &Value::Null)?;
+    let detail = answer.json()["detail"].as_str().unwrap_or_default().to_owned();
+    let place = format!("the token {} on chain {CHAIN_ID}", shop.token);
+    ensure!(detail.contains(&place) && detail.contains("does not ask"), "{detail}");
+    Ok(())
 }

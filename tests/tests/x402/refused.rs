@@ -67,6 +67,40 @@ async fn a_payment_that_does_not_pay_is_told_why_and_reaches_no_service() -> Res
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_payment_that_expires_soon_by_the_chains_date_is_refused_although_the_clock_is_behind() -> Result<()>
+{
+    let (shop, hour_secs) = (Shop::open().await?, 3_600);
+    let url = shop.anvil.url();
+    rpc::call(&url, "evm_increaseTime", json!([hour_secs])).await?;
+    rpc::call(&url, "evm_mine", json!([])).await?;
+    let block = rpc::call(&url, "eth_getBlockByNumber", json!(["latest", false])).await?;
+    let number = |name: &str| {
+        let digits = block[name].as_str().unwrap_or_default().trim_start_matches("0x");
+        u64::from_str_radix(digits, 16)
+    };
+    let (newest, dated_secs) = (number("number")?, number("timestamp")?);
+    eventually("the owner's node has seen the block", async || {
+        Ok(shop.owner.status().await?.chain.head >= Some(newest))
+    })
+    .await?;
+    let valid_for = |secs: u64| {
+        let asked = TransferAuthorization { valid_before_secs: dated_secs + secs, ..shop.authorization(1) };
+        asked.sign(&shop.domain(), &shop.payer)
+    };
+    let (too_short, enough) = (valid_for(100), valid_for(300));
+    let answer = shop.pay(Method::GET, "/ok", &too_short).await?;
+    assert_eq!(answer.status, StatusCode::PAYMENT_REQUIRED, "{answer:?}");
+    assert_eq!(
+        told(&answer, "payment-required")["error"],
+        "invalid_exact_evm_payload_authorization_valid_before"
+    );
+    assert_eq!(shop.upstream.hits(), 0);
+    let answer = shop.pay(Method::GET, "/ok", &enough).await?;
+    ensure!(answer.status == StatusCode::OK, "{answer:?}");
+    shop.check(1).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_request_for_nothing_that_is_offered_is_refused_without_terms() -> Result<()> {
     let shop = Shop::open().await?;
     let nothing = Address::ZERO.to_string();

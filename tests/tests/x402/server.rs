@@ -39,6 +39,8 @@ pub enum Manner {
     Packs(&'static str, &'static [u8]),
     /// It takes nothing, and asks for a payment.
     Refuses,
+    /// The same, once its offers are not held any more.
+    Waits,
 }
 
 #[derive(Debug)]
@@ -48,6 +50,8 @@ struct Desk {
     offer: Value,
     /// Requests without a payment.
     asked: usize,
+    /// Requests with a payment that it lets wait, and did.
+    waiting: usize,
     /// Payments as they came, with the transaction of each that was taken.
     payments: Vec<(String, Option<String>)>,
 }
@@ -79,8 +83,8 @@ impl Server {
             "maxTimeoutSeconds": 60,
             "extra": { "name": domain.name, "version": domain.version },
         });
-        let desk =
-            Desk { manner: Manner::Honest, is_version_one: false, offer, asked: 0, payments: Vec::new() };
+        let (manner, payments) = (Manner::Honest, Vec::new());
+        let desk = Desk { manner, is_version_one: false, offer, asked: 0, waiting: 0, payments };
         let (desk, gate) = (Arc::new(Mutex::new(desk)), Arc::default());
         let counter = Counter { desk: Arc::clone(&desk), gate: Arc::clone(&gate), chain: shop.anvil.url() };
         let url = serve(Router::new().fallback(answer).with_state(counter)).await?;
@@ -119,6 +123,11 @@ impl Server {
         self.desk.lock().asked
     }
 
+    /// Returns how often a payment came that it let wait.
+    pub fn waiting(&self) -> usize {
+        self.desk.lock().waiting
+    }
+
     /// Lists the payments that came, each once.
     pub fn payments(&self) -> Vec<String> {
         let mut payments: Vec<_> =
@@ -147,6 +156,10 @@ async fn answer(State(counter): State<Counter>, request: Request) -> Response {
         return asks(&counter.desk.lock());
     };
     let manner = counter.desk.lock().manner;
+    if manner == Manner::Waits {
+        counter.desk.lock().waiting += 1;
+        drop(counter.gate.read().await);
+    }
     let known = counter
         .desk
         .lock()
@@ -155,7 +168,7 @@ async fn answer(State(counter): State<Counter>, request: Request) -> Response {
         .find_map(|(known, taken)| taken.clone().filter(|_| *known == payment));
     let taken = match (known, manner) {
         (Some(transaction), _) => Some(transaction),
-        (None, Manner::Refuses) => None,
+        (None, Manner::Refuses | Manner::Waits) => None,
         (None, _) => match take(&counter.chain, &payment).await {
             Ok(transaction) => Some(transaction),
             Err(error) => return (StatusCode::INTERNAL_SERVER_ERROR, format!("{error:#}")).into_response(),

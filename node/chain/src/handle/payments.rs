@@ -133,6 +133,16 @@ impl ChainHandle {
         if !used.map_err(|error| self.unread(error))? {
             return Ok(PaymentState::Open);
         }
+        self.end_at(payment, since_block, confirmed).await
+    }
+
+    /// Reads from the token's events how a payment ended that the token has taken or cancelled by this block.
+    async fn end_at(
+        &self,
+        payment: &TransferAuthorization,
+        since_block: u64,
+        confirmed: u64,
+    ) -> Result<PaymentState, ChainError> {
         let end = self.end_of(payment, since_block, confirmed).await?;
         if end.topics.first() == Some(&AuthorizationCanceled::SIGNATURE_HASH) {
             return Ok(PaymentState::Refused("the payer cancelled the authorization".to_owned()));
@@ -158,7 +168,7 @@ impl ChainHandle {
     }
 
     /// Asks the chain whether a transfer that this wallet signed was taken. Whoever got it may bring it, in no block that is dated
-    /// after its time.
+    /// after its time. No block before `since_block` has it.
     ///
     /// # Errors
     /// See [`ChainError`].
@@ -167,6 +177,19 @@ impl ChainHandle {
         transfer: &TransferAuthorization,
         since_block: u64,
     ) -> Result<TransferState, ChainError> {
+        let mut states = self.transfer_states(&[(*transfer, since_block)]).await?;
+        states.pop().ok_or_else(|| self.unread(RpcError::Unreachable("an empty answer".to_owned())))
+    }
+
+    /// The same of many transfers, each with the block before which none has it; in their order. The newest block is read once for all
+    /// of them.
+    ///
+    /// # Errors
+    /// See [`ChainError`].
+    pub async fn transfer_states(
+        &self,
+        transfers: &[(TransferAuthorization, u64)],
+    ) -> Result<Vec<TransferState>, ChainError> {
         let confirmed = self.confirmed_block().await?;
         let reader = &self.0.reader;
         let block = reader.header(confirmed).await.map_err(|error| self.unread(error))?;
@@ -174,16 +197,25 @@ impl ChainHandle {
             let reason = format!("no endpoint shows block {confirmed}");
             return Err(ChainError::Unreachable { chain: self.spec().name.clone(), reason });
         };
-        let (payer, nonce, at) = (transfer.from, B256::from(transfer.nonce), At::Block(confirmed));
-        let used = reader.is_authorization_used(payer, nonce, at).await;
-        if !used.map_err(|error| self.unread(error))? {
-            return Ok(TransferState::Open { as_of_secs: block.timestamp_secs() });
+        let as_of_secs = block.timestamp_secs();
+        let numbers: Vec<_> =
+            transfers.iter().map(|(transfer, _)| (transfer.from, B256::from(transfer.nonce))).collect();
+        let used = reader.are_authorizations_used(&numbers, At::Block(confirmed)).await;
+        let used = used.map_err(|error| self.unread(error))?;
+        let mut states = Vec::with_capacity(transfers.len());
+        for ((transfer, since_block), is_used) in transfers.iter().zip(used) {
+            if !is_used {
+                states.push(TransferState::Open { as_of_secs });
+                continue;
+            }
+            // The state alone says that it is paid: this wallet has signed nothing else with this number.
+            let paid_by = match self.end_at(transfer, *since_block, confirmed).await {
+                Ok(PaymentState::Paid(transaction)) => Some(transaction),
+                _ => None,
+            };
+            states.push(TransferState::Taken(paid_by));
         }
-        // The state alone says that it is paid: this wallet has signed nothing else with this number.
-        Ok(TransferState::Taken(match self.payment_state(transfer, since_block).await {
-            Ok(PaymentState::Paid(transaction)) => Some(transaction),
-            _ => None,
-        }))
+        Ok(states)
     }
 
     /// The event with which the token takes or cancels a number.

@@ -130,6 +130,8 @@ fn every_error() -> Vec<BuyError> {
         BuyError::Foreign(ForeignError::AboveServerPrice { price: USDC, most: Usdc::ZERO }),
         BuyError::Foreign(ForeignError::Path),
         BuyError::Foreign(ForeignError::Unreachable(text())),
+        BuyError::Foreign(ForeignError::Plain),
+        BuyError::Foreign(ForeignError::Late),
         BuyError::Foreign(ForeignError::Offer(NoOffer::Token)),
         BuyError::Foreign(ForeignError::Unfunded { have: Usdc::ZERO, need: USDC }),
         BuyError::Foreign(ForeignError::Clocks { secs: 121, is: "after" }),

@@ -7,6 +7,7 @@ use farthing_chain::{Head, PaymentState};
 use farthing_ledger::{Call, LedgerError};
 use farthing_os::{clock, killpoint};
 use farthing_protocol::{Hash, Refusal};
+use farthing_shared::chain_view;
 use tokio::time::Instant;
 
 use super::{
@@ -168,7 +169,7 @@ impl X402Sales {
             // It is not forgotten before.
             return self.look_again(key, sale, seen).await;
         }
-        let is_over = sales.is_over(&key, clock::now_secs());
+        let is_over = sales.is_over(&key, clock::now_secs(), chain_view::time_secs(&self.0.chain));
         // Strangers can leave any number of refused ones: the chain is asked about these once more, at their end.
         let is_asked_about = sale.state == SaleState::Answered && (is_over || !sales.is_idle(&key));
         if is_asked_about && is_here {

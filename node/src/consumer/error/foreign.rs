@@ -18,6 +18,15 @@ pub enum ForeignError {
     Path,
     #[error("the x402 server does not answer: {0}")]
     Unreachable(String),
+    #[error(
+        "this node pays an x402 server at an http address only if it is on this machine or in a private network: without TLS, \
+         anyone on the way could take the payment"
+    )]
+    Plain,
+    #[error(
+        "the x402 server named its price so late that the rest of the call's time is too short for a payment and its answer"
+    )]
+    Late,
     #[error("this node does not pay this x402 server: {0}")]
     Offer(#[from] NoOffer),
     #[error(
@@ -62,6 +71,8 @@ impl ForeignError {
             }
             Self::Path => "Use a path below the address that `farthing x402 list` shows.",
             Self::Unreachable(_) => "Try again later. Nothing was paid.",
+            Self::Plain => "Nothing was paid. Add the server with its https address; it gets another UUID.",
+            Self::Late => "Nothing was paid. Send the call again, or set a longer `limits.call_total_ms`.",
             Self::Offer(_) => {
                 "Nothing was paid. Ask the operator of the server for other terms, or use another one."
             }

@@ -362,7 +362,8 @@ impl Funding {
     /// empty.
     async fn errand(&self, id: ChannelId, asked: SponsorAsked) -> Result<(), String> {
         let (chain, withdraws) = (&self.0.chain, matches!(asked, SponsorAsked::Withdraw(_)));
-        let named = match self.ask(asked.config().payee, asked).await {
+        let (owner, kind) = (asked.config().payee, kind_of(&asked));
+        let named = match self.ask(owner, asked).await {
             Told::Brought(named) => named,
             Told::Refused(why) | Told::Nothing(why) => return Err(why),
         };
@@ -374,10 +375,14 @@ impl Funding {
                 return Ok(());
             }
             if Instant::now() >= until {
-                return Err(match named {
+                let why = match named {
                     Some(hash) => self.what_became_of(TxHash(hash)).await,
                     None => "the chain does not show it yet".to_owned(),
-                });
+                };
+                // What it says may be untrue: each look takes a question to the chain.
+                let not_now = NotNow { why: why.clone(), until: Instant::now() + AGAIN_AFTER, pending: None };
+                self.0.said_lately.put((owner, kind), not_now);
+                return Err(why);
             }
             let _ = chain.reread(id).await;
             sleep(LOOK_EVERY).await;

@@ -97,3 +97,18 @@ async fn an_owner_that_names_a_transaction_which_no_block_has_is_not_believed() 
     expect_both_at_rest(&world).await?;
     expect_in_wallet(&world, FIRST).await
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_owner_that_says_falsely_that_it_asked_for_a_close_is_not_asked_again_at_once() -> Result<()> {
+    let lie = SponsorReply::Sent { transaction: [7; 32] };
+    let (world, owner, _network) = without_eth(Some(lie)).await?;
+    let id = owner.channel.id.to_string();
+    for _ in 0..2 {
+        let close = farthing(&world.consumer, &["channel", "close", &id, "--yes", "--force"]).await?;
+        ensure!(close.code != 0 && close.err.contains("no endpoint has the transaction 0x0707"), "{close:?}");
+    }
+    let errands = owner.state.lock().errands.clone();
+    let asked = errands.iter().filter(|errand| matches!(errand, SponsorAsked::RequestClose(..))).count();
+    assert_eq!(asked, 1, "the second close is refused by what the first one showed");
+    Ok(())
+}
