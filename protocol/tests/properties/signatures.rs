@@ -29,7 +29,7 @@ fn recovered(signature: &[u8; 65], digest: &Hash) -> Option<Address> {
 }
 
 fn ours(signature: &[u8; 65], digest: &Hash) -> Option<Address> {
-    Signature::from_bytes(*signature).recover(digest).ok().map(|key| key.address())
+    Signature::from_bytes(*signature).signer(digest).ok()
 }
 
 proptest! {

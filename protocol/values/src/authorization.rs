@@ -87,7 +87,7 @@ impl SignedTransfer {
     /// # Errors
     /// [`SignatureError`] otherwise.
     pub fn verify(&self, domain: &TokenDomain) -> Result<(), SignatureError> {
-        let signer = self.signature.recover(&self.authorization.digest(domain))?.address();
+        let signer = self.signature.signer(&self.authorization.digest(domain))?;
         let expected = self.authorization.from;
         if signer == expected { Ok(()) } else { Err(SignatureError::WrongSigner { signer, expected }) }
     }

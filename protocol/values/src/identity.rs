@@ -21,6 +21,13 @@ byte_array!(
 impl Address {
     pub const ZERO: Self = Self([0; 20]);
 
+    pub(crate) fn of_point(key: &secp256k1::PublicKey) -> Self {
+        let hash = keccak256(&[&key.serialize_uncompressed()[1..]]);
+        let mut address = [0; 20];
+        address.copy_from_slice(&hash[12..]);
+        Self(address)
+    }
+
     /// `0x8335…2913`: enough to recognise, for lists meant for people.
     pub fn short(&self) -> String {
         let full = self.to_string();
@@ -112,11 +119,7 @@ impl PublicKey {
     }
 
     pub fn address(&self) -> Address {
-        let point = Self::point(&self.0).expect("checked when the key was made");
-        let hash = keccak256(&[&point.serialize_uncompressed()[1..]]);
-        let mut address = [0; 20];
-        address.copy_from_slice(&hash[12..]);
-        Address(address)
+        Address::of_point(&Self::point(&self.0).expect("checked when the key was made"))
     }
 
     /// The 39 bytes of the libp2p peer id that inlines this key.

@@ -33,6 +33,18 @@ impl Signature {
     /// # Errors
     /// [`SignatureError::Malformed`] when this is no signature at all or has a high s.
     pub fn recover(&self, digest: &Hash) -> Result<PublicKey, SignatureError> {
+        self.point(digest).map(|point| PublicKey::from_point(&point))
+    }
+
+    /// The wallet that signed `digest`.
+    ///
+    /// # Errors
+    /// Those of [`Self::recover`].
+    pub fn signer(&self, digest: &Hash) -> Result<Address, SignatureError> {
+        self.point(digest).map(|point| Address::of_point(&point))
+    }
+
+    fn point(&self, digest: &Hash) -> Result<secp256k1::PublicKey, SignatureError> {
         let (r_and_s, s) = (&self.0[..64], &self.0[32..64]);
         let recovery = match self.0[64] {
             27 => RecoveryId::Zero,
@@ -42,9 +54,9 @@ impl Signature {
         if *s > HALF_ORDER[..] {
             return Err(SignatureError::Malformed);
         }
-        let recovered = RecoverableSignature::from_compact(r_and_s, recovery)
-            .and_then(|signature| SECP256K1.recover_ecdsa(Message::from_digest(*digest), &signature));
-        recovered.map(|key| PublicKey::from_point(&key)).map_err(|_| SignatureError::Malformed)
+        RecoverableSignature::from_compact(r_and_s, recovery)
+            .and_then(|signature| SECP256K1.recover_ecdsa(Message::from_digest(*digest), &signature))
+            .map_err(|_| SignatureError::Malformed)
     }
 }
 

@@ -125,7 +125,7 @@ impl<T: Document> Signed<T> {
     pub fn verify(self) -> Result<Verified<T>, DocumentError> {
         let value = self.claimed()?;
         let expected = value.signer();
-        let signer = self.signature.recover(&digest::<T>(&self.bytes))?.address();
+        let signer = self.signature.signer(&digest::<T>(&self.bytes))?;
         if signer != expected {
             return Err(SignatureError::WrongSigner { signer, expected }.into());
         }
@@ -178,7 +178,7 @@ impl<T> Verified<T> {
         signature: Signature,
         expected: Address,
     ) -> Result<Self, SignatureError> {
-        let signer = signature.recover(digest)?.address();
+        let signer = signature.signer(digest)?;
         if signer != expected {
             return Err(SignatureError::WrongSigner { signer, expected });
         }

@@ -74,7 +74,7 @@ impl SignedDeposit {
     /// # Errors
     /// [`SignatureError`] otherwise.
     pub fn verify(&self, token: &TokenDomain, contract: Address) -> Result<(), SignatureError> {
-        let signer = self.signature.recover(&self.deposit.digest(token, contract))?.address();
+        let signer = self.signature.signer(&self.deposit.digest(token, contract))?;
         let expected = self.deposit.config.payer;
         if signer == expected { Ok(()) } else { Err(SignatureError::WrongSigner { signer, expected }) }
     }
