@@ -10,6 +10,7 @@
 
 pub mod ground;
 mod history;
+mod large;
 pub mod line;
 pub mod parties;
 pub mod state;
