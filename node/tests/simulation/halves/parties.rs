@@ -125,6 +125,10 @@ impl ConsumerRun {
         &self.run.parts.ledger
     }
 
+    pub fn tasks_begun(&self) -> u64 {
+        self.run.parts.tasks.begun()
+    }
+
     /// Has a caller order a call and wait for its end.
     pub fn order(&mut self, ground: &Ground, state: &State, number: u64) {
         let order = order(ground, number, Bytes::new());
@@ -221,6 +225,10 @@ impl OwnerRun {
 
     pub const fn ledger(&self) -> &Ledger {
         &self.run.parts.ledger
+    }
+
+    pub fn tasks_begun(&self) -> u64 {
+        self.run.parts.tasks.begun()
     }
 
     /// Nothing that is on its way arrives at the next run.
