@@ -10,6 +10,8 @@ pub struct Tasks {
     tracker: TaskTracker,
     #[cfg(feature = "played")]
     started: std::sync::Arc<parking_lot::Mutex<Vec<tokio::task::AbortHandle>>>,
+    #[cfg(feature = "played")]
+    begun: std::sync::Arc<std::sync::atomic::AtomicU64>,
 }
 
 impl Tasks {
@@ -41,11 +43,18 @@ impl Tasks {
 
     #[cfg(feature = "played")]
     fn note(&self, started: tokio::task::AbortHandle) {
+        self.begun.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let mut all = self.started.lock();
         if all.len() == all.capacity() {
             all.retain(|one| !one.is_finished());
         }
         all.push(started);
+    }
+
+    /// Returns how many tasks have been started.
+    #[cfg(feature = "played")]
+    pub fn begun(&self) -> u64 {
+        self.begun.load(std::sync::atomic::Ordering::Relaxed)
     }
 
     /// Ends every task where it waits, as the end of its process does: it takes no further step.

@@ -8,6 +8,7 @@
 //! A history is a string of bytes, as in all simulations of this program (`choices.rs`).
 //! `FARTHING_SEED=17 cargo test -p farthing-node --test simulation halves::real` plays one and tells its steps.
 
+mod costs;
 pub mod ground;
 mod history;
 pub mod line;

@@ -12,6 +12,7 @@ mod bytes;
 pub mod channel;
 pub mod consent;
 mod eip712;
+pub mod hashed;
 pub mod id;
 pub mod identity;
 pub mod limits;
@@ -52,6 +53,9 @@ pub type Hash = [u8; 32];
 /// Keccak-256 over the concatenation of `parts`, the hash of Ethereum.
 pub fn keccak256(parts: &[&[u8]]) -> Hash {
     use sha3::Digest;
+    if cfg!(debug_assertions) {
+        hashed::count(parts);
+    }
     let mut hasher = sha3::Keccak256::new();
     for part in parts {
         hasher.update(part);

@@ -56,6 +56,8 @@ struct Lists {
     begin_until: Option<Instant>,
     /// The time at which what rides waits no longer.
     ride_until: Option<Instant>,
+    /// The time at which the thread looks again by itself; `None` while it waits to be told.
+    looks_at: Option<Instant>,
     has_ended: bool,
 }
 
@@ -76,6 +78,17 @@ impl Lists {
         let is_enough = self.has_ended || self.begin.len() >= GATHER || !(gathers || self.begin.is_empty());
         let until = [self.begin_until, self.ride_until].into_iter().flatten().min();
         if is_enough { Some(Instant::now()) } else { until }
+    }
+
+    /// Leaves an operation to the next commit. Returns whether the thread has to be told, because it would look too late.
+    fn ride(&mut self, job: Box<dyn Job>) -> bool {
+        self.ride.push(job);
+        if self.ride_until.is_some() {
+            return false;
+        }
+        let until = Instant::now() + RIDE_MAX;
+        self.ride_until = Some(until);
+        self.looks_at.is_none_or(|at| at > until)
     }
 }
 
@@ -117,13 +130,21 @@ impl Default for Waiting {
 
 impl Waiting {
     /// The next group, once there is one to commit; `None` after the last.
+    ///
+    /// Something mostly rides soon after a commit. To wake the thread for it costs more than to have it look once by itself.
     pub(super) fn next_group(&self) -> Option<Vec<Box<dyn Job>>> {
         let mut lists = self.lists.lock();
+        let look = Instant::now() + RIDE_MAX;
         loop {
-            match lists.due(self.calls.load(Relaxed) > GATHER) {
+            let (due, now) = (lists.due(self.calls.load(Relaxed) > GATHER), Instant::now());
+            if due.is_some_and(|due| due <= now) {
+                break;
+            }
+            let until = due.or((look > now).then_some(look));
+            lists.looks_at = until;
+            match until {
                 None => self.news.wait(&mut lists),
-                Some(due) if due > Instant::now() => _ = self.news.wait_until(&mut lists, due),
-                Some(_) => break,
+                Some(until) => _ = self.news.wait_until(&mut lists, until),
             }
         }
         let before = lists.begin.len();
@@ -164,9 +185,7 @@ impl Waiting {
         if lists.ride.len() >= GROUP_OPERATIONS_MAX {
             return Ok(Some(job));
         }
-        lists.ride.push(job);
-        if lists.ride_until.is_none() {
-            lists.ride_until = Some(Instant::now() + RIDE_MAX);
+        if lists.ride(job) {
             self.news.notify_one();
         }
         Ok(None)
@@ -224,6 +243,30 @@ mod tests {
             waiting.begin(Box::new(Nothing)).await.unwrap();
         }
         assert!(waiting.lists.lock().due(true).unwrap() <= Instant::now(), "enough of them came");
+    }
+
+    #[test]
+    fn what_rides_wakes_the_thread_only_if_the_thread_looks_later_by_itself() {
+        for (looks_in, is_told) in [(None, true), (Some(RIDE_MAX / 2), false), (Some(3 * RIDE_MAX), true)] {
+            let looks_at = looks_in.map(|soon| Instant::now() + soon);
+            let mut lists = Lists { looks_at, ..Lists::default() };
+            assert_eq!(lists.ride(Box::new(Nothing)), is_told, "{looks_in:?}");
+            assert!(!lists.ride(Box::new(Nothing)), "the thread knows of the first");
+        }
+    }
+
+    #[test]
+    fn what_rides_is_taken_by_itself_however_long_nothing_came_before() {
+        for pause in [Duration::ZERO, RIDE_MAX / 2, 3 * RIDE_MAX] {
+            let waiting = Arc::new(Waiting::default());
+            let taken = std::thread::spawn({
+                let waiting = Arc::clone(&waiting);
+                move || waiting.next_group().map_or(0, |group| group.len())
+            });
+            std::thread::sleep(pause);
+            assert!(waiting.ride(Box::new(Nothing)).unwrap().is_none());
+            assert_eq!(taken.join().unwrap(), 1, "after {pause:?}");
+        }
     }
 
     #[tokio::test]

@@ -179,7 +179,7 @@ pub async fn published(
         "timeout_secs": timeout_secs,
         "operations": [
             { "method": "GET", "path": "/quakes", "parameters": number },
-            { "method": "POST", "path": "/quakes", "parameters": number },
+            { "method": "POST", "path": "/quakes", "parameters": number, "body": true },
         ],
     }))
     .unwrap();

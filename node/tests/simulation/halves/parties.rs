@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use farthing_bounds::ByteBudget;
 use farthing_ledger::{Ledger, Namespace, PayeeChannelFacts, PayerChannelFacts};
 use farthing_network::{NetworkHandle, Played};
@@ -68,6 +69,21 @@ impl HalfRun {
     }
 }
 
+/// The order of the call with this number.
+pub fn order(ground: &Ground, number: u64, body: Bytes) -> Order {
+    Order {
+        grant: Arc::new(Grant::unlimited(SECRET)),
+        call_id: call_id(number),
+        service: ground.service,
+        method: method(number),
+        path: "/quakes".to_owned(),
+        params: [("n".to_owned(), number.to_string())].into(),
+        headers: [].into(),
+        body,
+        max_price: None,
+    }
+}
+
 /// A run of the half that buys, with the callers that wait for it.
 pub struct ConsumerRun {
     run: HalfRun,
@@ -109,19 +125,13 @@ impl ConsumerRun {
         &self.run.parts.ledger
     }
 
+    pub fn tasks_begun(&self) -> u64 {
+        self.run.parts.tasks.begun()
+    }
+
     /// Has a caller order a call and wait for its end.
     pub fn order(&mut self, ground: &Ground, state: &State, number: u64) {
-        let order = Order {
-            grant: Arc::new(Grant::unlimited(SECRET)),
-            call_id: call_id(number),
-            service: ground.service,
-            method: method(number),
-            path: "/quakes".to_owned(),
-            params: [("n".to_owned(), number.to_string())].into(),
-            headers: [].into(),
-            body: bytes::Bytes::new(),
-            max_price: None,
-        };
+        let order = order(ground, number, Bytes::new());
         let (consumer, state) = (self.half.consumer.clone(), state.clone());
         state.ordered(number);
         self.callers.spawn(async move {
@@ -215,6 +225,10 @@ impl OwnerRun {
 
     pub const fn ledger(&self) -> &Ledger {
         &self.run.parts.ledger
+    }
+
+    pub fn tasks_begun(&self) -> u64 {
+        self.run.parts.tasks.begun()
     }
 
     /// Nothing that is on its way arrives at the next run.

@@ -34,6 +34,9 @@ pub struct Shared {
     pub run: u64,
     pub connection: Connection,
     pub service: Service,
+    /// The body that the service was sent last, and the one that it answers with.
+    pub sent: Bytes,
+    pub answer: Bytes,
     /// Promises that the service saw broken.
     pub broken: Vec<String>,
     /// Calls that the service answers well, and when.
@@ -165,6 +168,8 @@ impl State {
             run: 0,
             connection: Connection::new(0),
             service: Service::default(),
+            sent: Bytes::new(),
+            answer: Bytes::from_static(b"{}"),
             broken: Vec::new(),
             answered: Vec::new(),
             orders: BTreeMap::new(),
@@ -215,14 +220,18 @@ impl State {
     pub fn server(&self, payer: Address) -> PlayedServer {
         let state = self.clone();
         PlayedServer::new(move |request| {
-            let end = state.lock().execute(payer, &request);
+            let (end, answer) = {
+                let mut shared = state.lock();
+                shared.sent = request.body.clone();
+                (shared.execute(payer, &request), shared.answer.clone())
+            };
             Box::pin(async move {
                 match end {
                     Execution::Silent => None,
                     Execution::Never => std::future::pending().await,
                     Execution::Answer(status, takes) => {
                         tokio::time::sleep(takes).await;
-                        let mut answer = http::Response::new(Bytes::from_static(b"{}"));
+                        let mut answer = http::Response::new(answer);
                         *answer.status_mut() = status;
                         let json = http::HeaderValue::from_static("application/json");
                         answer.headers_mut().insert(http::header::CONTENT_TYPE, json);

@@ -31,6 +31,7 @@ use serde_json::{Value, json};
 use crate::stranger::{join, until_connected};
 
 mod asked;
+mod before;
 mod claimed;
 mod compared;
 mod doubled;

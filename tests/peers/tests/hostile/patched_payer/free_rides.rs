@@ -162,3 +162,34 @@ async fn what_became_of_a_call_with_effects_is_told_with_its_answer_after_a_rest
     }
     expect_charged(&world, 1).await
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn parallel_calls_on_one_voucher_are_served_once() -> Result<()> {
+    let world = World::start().await?;
+    let payer = Payer::join(&world, 0x51, cost(100)).await?;
+    for round in 1..=2 {
+        // Each call alone would be paid; together they share one promise.
+        let requests = (0..40).map(|n| payer.request(&format!("{round}/{n}"), cost(round)));
+        let replies = futures::future::try_join_all(requests.map(|request| payer.send(request))).await?;
+        let mut served = 0;
+        for reply in &replies {
+            match reply {
+                Reply::Served(response) => {
+                    assert_eq!(
+                        (response.receipt.charged, response.receipt.spent_total),
+                        (PRICE, cost(round))
+                    );
+                    served += 1;
+                }
+                Reply::Refused(refusal) => assert_eq!(refusal.code, RefusalCode::InsufficientVoucher),
+                Reply::Status(status) => bail!("{status:?}"),
+            }
+        }
+        assert_eq!(served, 1, "round {round}");
+    }
+    // One voucher with headroom for five carries five, in any order.
+    let requests = (0..20).map(|n| payer.request(&format!("five/{n}"), cost(7)));
+    let replies = futures::future::try_join_all(requests.map(|request| payer.send(request))).await?;
+    assert_eq!(replies.iter().filter(|reply| matches!(reply, Reply::Served(_))).count(), 5);
+    expect_paid(&world, 7).await
+}
