@@ -204,6 +204,7 @@ impl Node {
         }
         self.handles.health.store().await;
         self.refused.store().await;
+        self.handles.traffic.keep(&self.handles.network).await;
         self.handles.network.shutdown().await;
         self.background.close();
         if tokio::time::timeout(Duration::from_secs(5), self.background.wait()).await.is_err() {

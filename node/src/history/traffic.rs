@@ -1,7 +1,8 @@
 //! Bytes that travelled between this node and others: over time, also before the present run.
 //!
 //! 1. Each minute, and when somebody asks, what travelled since the look before counts in the present hour, and in its five minutes.
-//! 2. Every ten minutes one commit stores the hours that changed, never one for each call. A stop loses what came later.
+//! 2. Every ten minutes, and at a stop, one commit stores the hours that changed, never one for each call. A crash loses what
+//!    came later.
 //! 3. After 31 days an hour moves into its day; after three years the day goes. Parts of five minutes are in memory alone.
 //!
 //! Invariant: a byte is in one hour or in one day, so that no sum has it twice. These are 1,900 small documents at most.
@@ -68,7 +69,7 @@ impl Travelled {
 /// Rows by their number since the epoch.
 #[derive(Debug, Default)]
 struct Rows {
-    /// What the network had counted at the last look, since the start.
+    /// The count of the network at the last look, since its start.
     counted: Travelled,
     parts: BTreeMap<u64, Travelled>,
     hours: BTreeMap<u64, Travelled>,
@@ -171,9 +172,15 @@ impl TrafficKept {
                 tokio::time::sleep(LOOK_EVERY).await;
                 self.look(&network);
             }
-            if let Err(error) = self.store().await {
-                tracing::warn!(%error, "the traffic of the last minutes could not be stored");
-            }
+            self.keep(&network).await;
+        }
+    }
+
+    /// Counts and stores what travelled so far.
+    pub async fn keep(&self, network: &NetworkHandle) {
+        self.look(network);
+        if let Err(error) = self.store().await {
+            tracing::warn!(%error, "the traffic of the last minutes could not be stored");
         }
     }
 
@@ -208,8 +215,11 @@ impl TrafficKept {
     /// Stores what changed. If that fails, the next time stores it as well.
     async fn store(&self) -> Result<(), LedgerError> {
         let unstored = self.0.rows.lock().unstored.clone();
-        let document =
-            |(key, value)| Document { namespace: Namespace::Traffic, key: Bytes::from(key), value };
+        let document = |(key, value): (Vec<u8>, Option<Bytes>)| Document {
+            namespace: Namespace::Traffic,
+            key: Bytes::from(key),
+            value,
+        };
         let documents: Vec<Document> = unstored.clone().into_iter().map(document).collect();
         if documents.is_empty() {
             return Ok(());
