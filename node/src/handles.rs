@@ -26,7 +26,7 @@ use crate::{
     },
     consumer::{Consumer, channels::PayerChannels, funding::Funding},
     foreign::ForeignCalls,
-    history::{History, log::CallReader, tally::Tally},
+    history::{History, log::CallReader, tally::Tally, traffic::TrafficKept},
     petnames::Petnames,
     saved::SavedRequests,
     secrets::Secrets,
@@ -69,6 +69,8 @@ pub struct Handles {
     pub health: Health,
     /// The count of what each service served.
     pub tally: Tally,
+    /// Bytes that travelled, over time.
+    pub traffic: TrafficKept,
     pub refused: RefusedCalls,
     pub started_secs: u64,
     /// Memory for bodies, shared by network, upstreams and ports.

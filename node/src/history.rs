@@ -12,6 +12,7 @@ mod read;
 mod series;
 mod settlement;
 pub mod tally;
+pub mod traffic;
 
 use std::collections::{BTreeSet, HashMap};
 

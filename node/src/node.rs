@@ -24,7 +24,7 @@ use crate::{
     backup::staged,
     foreign::ForeignCalls,
     handles::Handles,
-    history::tally::Tally,
+    history::{tally::Tally, traffic::TrafficKept},
     home::{Home, LockedHome},
     petnames::Petnames,
     saved::SavedRequests,
@@ -83,6 +83,7 @@ impl Node {
         let saved = SavedRequests::restore(foundation.ledger.clone())?;
         let petnames = Petnames::restore(foundation.ledger.clone())?;
         let starred = Starred::restore(foundation.ledger.clone())?;
+        let traffic = TrafficKept::restore(foundation.ledger.clone())?;
         let versions = foundation.learned.join("versions.json");
         let refused = RefusedFile::new(&foundation.learned, foundation.refused.clone());
         let Halves { consumer, owner, settlement } = halves;
@@ -114,6 +115,7 @@ impl Node {
             backups,
             health,
             tally: Tally::default(),
+            traffic,
             refused: foundation.refused,
             started_secs: clock::now_secs(),
             budget: foundation.budget,
@@ -163,6 +165,7 @@ impl Node {
         self.spawn(prune(ledger.clone(), chain.clone()));
         self.spawn(hold_against_chain(ledger.clone(), chain.clone()));
         self.spawn(keep_uses(ledger.clone(), secrets.clone()));
+        self.spawn(self.handles.traffic.clone().run(network.clone()));
         self.spawn(favour(network.clone(), catalog.clone(), channels.clone(), book.clone()));
         self.spawn(self.refused.clone().keep());
         let x402 = self.handles.owner.x402().clone();
@@ -201,6 +204,7 @@ impl Node {
         }
         self.handles.health.store().await;
         self.refused.store().await;
+        self.handles.traffic.keep(&self.handles.network).await;
         self.handles.network.shutdown().await;
         self.background.close();
         if tokio::time::timeout(Duration::from_secs(5), self.background.wait()).await.is_err() {

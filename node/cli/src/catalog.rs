@@ -10,6 +10,7 @@ use farthing_control::{ControlClient, endpoint};
 use farthing_protocol::{Address, ServiceId, Usdc, call::Method};
 use serde::Serialize;
 
+use self::marks::Marks;
 use super::{
     Context,
     api::{operation_name, show},
@@ -19,6 +20,8 @@ use super::{
     pick::{self, ServiceName},
     visible::one_line,
 };
+
+mod marks;
 
 #[derive(Debug, Subcommand)]
 pub enum Catalog {
@@ -50,6 +53,8 @@ pub enum Catalog {
         #[arg(value_name = "METHOD PATH")]
         operation: Option<String>,
     },
+    #[command(flatten)]
+    Marks(Marks),
 }
 
 #[derive(Debug, Args)]
@@ -135,6 +140,7 @@ pub(super) async fn catalog(context: &Context, verb: Catalog) -> Result<(), Fail
             }
             context.output.data(&samples, |samples| samples.samples.iter().map(body).collect())
         }
+        Catalog::Marks(verb) => marks::mark(context, &node, verb).await,
     }
 }
 
@@ -324,7 +330,7 @@ fn shown_text(shown: &CatalogService) -> String {
         ("service", hit.id.to_string()),
         ("name", hit.name.clone()),
         ("summary", hit.summary.clone()),
-        ("owner", hit.owner.to_string()),
+        ("owner", owner_of(hit)),
         ("state", format!("{}, version {}", hit.state, hit.version)),
         ("kind", hit.kind.to_string()),
         ("price", format!("{} USDC a call{charged_as_well}", hit.price)),
@@ -372,6 +378,12 @@ fn body(sample: &OperationSample) -> String {
     let mut text = json.map_or_else(|| text.clone(), |json| format!("{json:#}"));
     text.push('\n');
     text
+}
+
+/// The owner's wallet, with the name that the user gave it.
+fn owner_of(hit: &CatalogHit) -> String {
+    let name = hit.owner_petname.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+    format!("{}{name}", hit.owner)
 }
 
 /// A wallet, short enough for a table.

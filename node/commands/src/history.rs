@@ -7,7 +7,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use farthing_control::types::{
-    DayTotals, HistoryKind, HistoryPage, Series, SeriesRange, ServiceCalls, SettlementShown,
+    DayTotals, HistoryKind, HistoryPage, Series, SeriesRange, ServiceCalls, SettlementShown, TrafficSeries,
     history::{CSV_HEAD, NoneOf, csv_line},
 };
 use farthing_ledger::day_of;
@@ -115,6 +115,14 @@ answer!(ServedSeries: served);
 async fn served(State(node): State<Handles>, Query(asked): Query<RangeQuery>) -> Reply<Vec<ServiceCalls>> {
     let range = range_of(asked.range.as_deref())?;
     Ok(Json(node.history().served_series(range).await?))
+}
+
+answer!(TrafficSeries: traffic);
+async fn traffic(State(node): State<Handles>, Query(asked): Query<RangeQuery>) -> Reply<TrafficSeries> {
+    let range = range_of(asked.range.as_deref())?;
+    // Who looks wants to see what travelled in this minute.
+    node.traffic.look(&node.network);
+    Ok(Json(node.traffic.series(range)))
 }
 
 fn range_of(text: Option<&str>) -> Result<SeriesRange, Failed> {

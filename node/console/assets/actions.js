@@ -1,4 +1,4 @@
-// Small conveniences: copy buttons, `/` for the search field, a menu that closes.
+// Small conveniences: copy buttons, `/` for the search field, a menu that closes, the seconds of a call that is under way.
 
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy]");
@@ -43,3 +43,13 @@ for (const chosen of document.querySelectorAll(".tabs [aria-current]")) {
   const row = chosen.closest(".tabs");
   row.scrollLeft = chosen.offsetLeft - row.offsetLeft - 16;
 }
+
+/** Counts on how long a call has been under way, as the page said it. */
+function count() {
+  for (const told of document.querySelectorAll("[data-elapsed]")) {
+    told.dataset.began ??= performance.now() - 1000 * told.dataset.elapsed;
+    told.textContent = `${Math.floor((performance.now() - told.dataset.began) / 1000)} s`;
+  }
+}
+count();
+setInterval(count, 1000);

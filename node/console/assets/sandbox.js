@@ -47,16 +47,6 @@ document.getElementById("saved-name")?.addEventListener("keydown", (event) => {
   form.requestSubmit(document.getElementById("save"));
 });
 
-/** Counts on how long a call has been under way, as the page said it. */
-function count() {
-  for (const told of document.querySelectorAll("[data-elapsed]")) {
-    told.dataset.began ??= performance.now() - 1000 * told.dataset.elapsed;
-    told.textContent = `${Math.floor((performance.now() - told.dataset.began) / 1000)} s`;
-  }
-}
-count();
-setInterval(count, 1000);
-
 form?.addEventListener("submit", (event) => {
   const pressed = event.submitter;
   if (!pressed) return;

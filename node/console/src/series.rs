@@ -2,7 +2,7 @@
 
 use farthing_control::{
     Local, endpoint,
-    types::{CallOutcome, CallSums, Series, SeriesPoint, SeriesRange},
+    types::{CallOutcome, CallSums, Series, SeriesPoint, SeriesRange, TrafficPoint},
 };
 use farthing_os::clock;
 use farthing_values::{Address, ServiceId, Usdc};
@@ -182,6 +182,24 @@ impl Charts {
         let id = format!("chart-{id}");
         Chart { id: &id, title: &title, unit, form, over: "Time (UTC)", parts: &self.parts, bands }.shown()
     }
+}
+
+/// Draws what was sent to other nodes and received from them.
+pub(super) async fn traffic(node: &Local, range: SeriesRange) -> Result<Markup, Failure> {
+    let told = node.ask(endpoint::TrafficSeries.with("range", range)).await?;
+    let parts: Vec<TimePart> = told.points.iter().map(|point| part(range, point.start_secs)).collect();
+    let values = |bytes: fn(&TrafficPoint) -> u64| -> Vec<Option<u64>> {
+        told.points.iter().map(|point| Some(bytes(point))).collect()
+    };
+    let bands = vec![
+        Band { name: "Sent", class: "spent", values: values(|point| point.sent_bytes) },
+        Band { name: "Received", class: "earned", values: values(|point| point.received_bytes) },
+    ];
+    let title = format!("Sent and received, {}", words(range));
+    let (unit, form) = (Unit::Bytes, ChartForm::Beside);
+    let chart =
+        Chart { id: "chart-traffic", title: &title, unit, form, over: "Time (UTC)", parts: &parts, bands };
+    Ok(chart.shown())
 }
 
 /// Names a part of the time. Where a day or a month has several parts, the first of them has its label.

@@ -57,6 +57,8 @@ pub enum Namespace {
     Petnames = 20,
     /// Services that the user starred, by their ids.
     Starred = 21,
+    /// Bytes that travelled between this node and others, by hour and by day.
+    Traffic = 22,
 }
 
 /// One change of [`Ledger::put_many`]; `value: None` deletes.

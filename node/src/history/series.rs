@@ -138,12 +138,12 @@ fn adjustments(ledger: &Ledger, from_secs: u64, asked: SeriesOf) -> Result<Vec<A
 }
 
 /// The part that a second is in; `None` before the first.
-fn part_of(starts: &[u64], secs: u64) -> Option<usize> {
+pub(super) fn part_of(starts: &[u64], secs: u64) -> Option<usize> {
     starts.partition_point(|start| *start <= secs).checked_sub(1)
 }
 
 /// The seconds with which the parts of a range begin, the earliest first.
-fn starts(range: SeriesRange, now_secs: u64) -> Vec<u64> {
+pub(super) fn starts(range: SeriesRange, now_secs: u64) -> Vec<u64> {
     match range {
         SeriesRange::Hour => steps(12, PART_SECS, now_secs),
         SeriesRange::Day => steps(24, HOUR_SECS, now_secs),

@@ -56,6 +56,9 @@ pub async fn walk(browser: &Browser, wallet: &str) -> Result<()> {
     let fields = asked(browser, &words).await?;
     let typed: Vec<(&str, &str)> = fields.iter().map(|(name, word)| (name.as_str(), word.as_str())).collect();
     browser.fill(&typed).await?;
+    if !browser.scripts {
+        browser.fill(&[("console-password", PASSWORD)]).await?;
+    }
     browser.press("button.primary").await?;
 
     browser.wait_for("Step 3 of 5").await?;

@@ -23,7 +23,9 @@ async fn every_range_of_every_page_with_charts_shows_what_was_bought_and_served(
     let id = world.api.id;
     for range in SeriesRange::ALL {
         let bought = [format!("/panel/catalog/{id}"), format!("/panel/owners/{}", world.owner_wallet)];
-        for path in ["/panel", "/panel/finance"].map(ToOwned::to_owned).into_iter().chain(bought) {
+        for path in
+            ["/panel", "/panel/finance", "/panel/network"].map(ToOwned::to_owned).into_iter().chain(bought)
+        {
             has_charts(&mut buyer, &path, range).await?;
         }
         for path in ["/panel".to_owned(), "/panel/finance".to_owned(), format!("/panel/apis/{id}")] {

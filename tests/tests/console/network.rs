@@ -1,7 +1,8 @@
 //! Network in the console: how much travels, there, for programs and on the command line.
 
 use anyhow::{Result, ensure};
-use farthing_control::endpoint;
+use farthing_control::{endpoint, types::SeriesRange};
+use farthing_testnet::NodeProcess;
 use farthing_tests::{wait::eventually, world::World};
 
 use crate::support::set_up;
@@ -26,5 +27,24 @@ async fn what_travels_between_nodes_is_counted_on_both_sides() -> Result<()> {
     }
     let page = browser.get("/api/v1/net/traffic").await?;
     ensure!(page.status == 200 && page.body.contains("received_bytes_per_sec"), "{page:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn traffic_of_before_is_in_the_chart_after_a_restart() -> Result<()> {
+    let mut world = World::start().await?;
+    ensure!(world.get("/ok").await?.status == 200);
+    let sent = async |node: &NodeProcess| -> Result<u64> {
+        let day = node.control().ask(endpoint::TrafficSeries.with("range", SeriesRange::Day)).await?;
+        Ok(day.points.iter().map(|point| point.sent_bytes).sum())
+    };
+    let before = sent(&world.consumer).await?;
+    ensure!(before > 0, "a call was sent");
+    world.consumer.stop().await?;
+    world.consumer.restart_until_ready(Vec::new()).await?;
+    // The new run counts from zero; the chart has both.
+    let run = world.consumer.control().ask(endpoint::Traffic).await?.sent_bytes;
+    let after = sent(&world.consumer).await?;
+    ensure!(after >= before + run, "{before} before, {run} in this run, and {after} in all");
     Ok(())
 }

@@ -12,6 +12,7 @@ use farthing_tests::{
     world::{FUNDS, PRICE, World},
 };
 use farthing_values::Method;
+use serde_json::json;
 
 use crate::{
     sandbox::{Sandbox, is_under_way},
@@ -98,6 +99,60 @@ async fn a_call_that_is_cancelled_is_settled_by_the_node_and_paid_once() -> Resu
     })
     .await?;
     ensure!(world.settle_and_check(FUNDS).await? == PRICE, "it was charged once");
+    Ok(())
+}
+
+/// A call of the sandbox and one of a program wait at once. Nothing here needs a script.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_counts_the_seconds_of_a_call_that_is_under_way_and_lets_its_browser_stop_waiting()
+-> Result<()> {
+    let world = World::start().await?;
+    let (mut gate, mut sandbox) = held(&world).await?;
+    let service = sandbox.address.split('/').nth(3).context("no service")?.to_owned();
+    let programs = json!({ "api_id_public": service, "method": "GET", "path": "/held" });
+    let programs = serde_json::from_value(programs)?;
+    let control = world.consumer.control();
+    let asks = control.tell_raw(endpoint::Call, &programs);
+    let looks = async {
+        gate.asked().await?;
+        let under_way = control.ask(endpoint::Calls.with("limit", 1)).await?;
+        let program = under_way.calls.first().context("no call")?.key.clone();
+        let page = sandbox.browser.get(&format!("/panel/activity/{program}")).await?;
+        let refresh = "<noscript><meta http-equiv=\"refresh\" content=\"2\">";
+        for told in ["data-elapsed=", refresh, "stop the program that made it", "id=\"live-call\" data-live"]
+        {
+            ensure!(page.body.contains(told), "{told}: {page:?}");
+        }
+        ensure!(!page.body.contains("Stop waiting"), "it is no call of this browser: {page:?}");
+        let form = sandbox.form(OPERATION).await?;
+        let place = place(&sandbox.press(&form, "live", &[]).await?)?;
+        let call = place.split("call=").nth(1).context("no call")?.to_owned();
+        let at = endpoint::Calls.with("call_id", call.as_str());
+        let key = control.ask(at).await?.calls.first().context("no call")?.key.clone();
+        let page = sandbox.browser.get(&format!("/panel/activity/{key}")).await?;
+        let cancel = format!("{}/cancel", sandbox.address);
+        for told in ["data-elapsed=", refresh, &format!("action=\"{cancel}\""), ">Stop waiting</button>"] {
+            ensure!(page.body.contains(told), "{told}: {page:?}");
+        }
+        ensure!(
+            sandbox.browser.get("/panel/activity").await?.body.contains(" so far"),
+            "the list says how long"
+        );
+        sandbox.browser.thief().press(&cancel, &[("call", &call)]).await?;
+        let page = sandbox.browser.get(&format!("/panel/activity/{key}")).await?;
+        ensure!(page.body.contains("You stopped waiting") && !page.body.contains("Under way"), "{page:?}");
+        gate.open();
+        eventually("the page has the end, and looks no more", async || {
+            let page = sandbox.browser.get(&format!("/panel/activity/{key}")).await?;
+            Ok(page.body.contains(">Answered<") && !page.body.contains("http-equiv"))
+        })
+        .await
+    };
+    let (answer, looked) = tokio::join!(asks, looks);
+    looked?;
+    ensure!(answer?.status == 200, "the program has its answer");
+    let charged = world.settle_and_check(FUNDS).await?;
+    ensure!(charged.micros() == 2 * PRICE.micros(), "each was charged once: {charged}");
     Ok(())
 }
 

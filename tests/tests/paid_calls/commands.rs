@@ -66,6 +66,12 @@ async fn commands_answer_on_standard_output_and_fail_with_the_documented_codes()
         (owner, &["api", "versions", &service], "published"),
         (consumer, &["catalog", "versions", &service], "published"),
         (consumer, &["catalog", "show", "test service"], &service),
+        (consumer, &["catalog", "star", &service], &service),
+        (consumer, &["catalog", "starred"], &service),
+        (consumer, &["catalog", "unstar", &service], &service),
+        (consumer, &["catalog", "name", &other, "Tides of Ann"], "Tides of Ann"),
+        (consumer, &["catalog", "names"], "Tides of Ann"),
+        (consumer, &["catalog", "show", &service], "(Tides of Ann)"),
         (owner, &["api", "show", "Test service"], &service),
         (consumer, &["api", "scan", &document], "/things"),
     ] {
@@ -78,6 +84,12 @@ async fn commands_answer_on_standard_output_and_fail_with_the_documented_codes()
             "{arguments:?} shows the secret"
         );
     }
+    let starred = farthing(consumer, &["catalog", "starred", "--json"]).await?;
+    assert_eq!(starred.ends_with(0)?.json()?, serde_json::json!([]), "the star is removed");
+    farthing(consumer, &["catalog", "unname", &other]).await?.ends_with(0)?;
+    let named = farthing(consumer, &["catalog", "names", "--json"]).await?;
+    assert_eq!(named.ends_with(0)?.json()?, serde_json::json!([]), "the name is removed");
+
     let shown = farthing(consumer, &["secret", "show"]).await?;
     ensure!(shown.ends_with(0)?.out.trim() == world.secret, "another secret is shown");
 

@@ -61,6 +61,7 @@ pub(crate) enum Unit {
     Calls,
     /// Microseconds.
     Time,
+    Bytes,
     /// Of a stranger, from a number on that need not be zero.
     Number(Numbers),
 }
@@ -82,6 +83,7 @@ impl Unit {
             Self::Usdc => format!("{} USDC", show::usdc(Usdc::from_micros(value))),
             Self::Calls => show::grouped(&value.to_string()),
             Self::Time => show::duration(value),
+            Self::Bytes => format!("{} bytes", show::grouped(&value.to_string())),
             Self::Number(numbers) => numbers.shown(value),
         }
     }

@@ -2,20 +2,23 @@
 
 use askama::Template;
 use axum::{
-    extract::State,
+    extract::{Query, State},
     response::{IntoResponse, Redirect},
 };
 use farthing_control::{
     endpoint,
     types::{Peer, Reach, ReachState},
 };
+use serde::Deserialize;
 
 use crate::{
     ConsoleState,
     failure::{Failure, Page},
     form::{Form, NoFields},
     frame::{Frame, Section, Visit},
+    markup::Markup,
     page::Rendered,
+    series::{self, Ranges, range_named},
     show,
 };
 
@@ -31,6 +34,8 @@ struct NetworkTemplate {
     transports: [(&'static str, ReachState); 2],
     /// Name, pace and sum since the start, in words.
     traffic: [(&'static str, String, String); 2],
+    ranges: Ranges,
+    over_time: Markup,
     peers: Vec<PeerRow>,
     peers_hidden: usize,
 }
@@ -43,11 +48,17 @@ struct PeerRow {
     rtt: String,
 }
 
-pub(super) async fn show(visit: Visit) -> Page {
+#[derive(Deserialize)]
+pub(super) struct NetworkParams {
+    range: Option<String>,
+}
+
+pub(super) async fn show(visit: Visit, Query(asked): Query<NetworkParams>) -> Page {
     let frame = visit.frame(Section::Network).await?;
     let node = visit.panel.node();
     let reach = node.ask(endpoint::Reached).await?;
     let traffic = node.ask(endpoint::Traffic).await?;
+    let range = range_named(asked.range.as_deref());
     let mut peers = node.ask(endpoint::Peers).await?;
     // A stable order, so that the page does not jump while it is read.
     peers.sort_by_key(|peer| (peer.rtt_us.unwrap_or(u64::MAX) / 20_000, peer.wallet));
@@ -57,6 +68,8 @@ pub(super) async fn show(visit: Visit) -> Page {
             ("Sent", pace(traffic.sent_bytes_per_sec), show::size(traffic.sent_bytes)),
             ("Received", pace(traffic.received_bytes_per_sec), show::size(traffic.received_bytes)),
         ],
+        ranges: Ranges::new("/panel/network", "over-time", range),
+        over_time: series::traffic(node, range).await?,
         peers_hidden: peers.len().saturating_sub(PEERS_SHOWN),
         peers: peers.iter().take(PEERS_SHOWN).map(row).collect(),
         reach,

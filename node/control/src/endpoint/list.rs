@@ -355,6 +355,8 @@ endpoints! {
             test_reach: TestReach, POST "/net/reach" []; () -> (types::Reach), Low;
             /// Show bytes sent to and received from other nodes
             traffic: Traffic, GET "/net/traffic" []; () -> (types::Traffic), Low;
+            /// Show the bytes sent to other nodes and received from them, over time up to now
+            traffic_series: TrafficSeries, GET "/net/traffic/series" [RANGE]; () -> (types::TrafficSeries), Low;
         }
         "Node" {
             /// This document

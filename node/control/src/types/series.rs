@@ -42,6 +42,24 @@ pub struct SeriesPoint {
     pub served: CallSums,
 }
 
+/// Bytes sent to other nodes and received from them over time, without what encryption and the wire add. What is older than 31
+/// days is kept by day. Of the last hour, what travelled since the node started counts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TrafficSeries {
+    pub range: SeriesRange,
+    /// The earliest first, and the present one last.
+    pub points: Vec<TrafficPoint>,
+}
+
+/// One part of the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TrafficPoint {
+    /// Its first second, since the Unix epoch.
+    pub start_secs: u64,
+    pub sent_bytes: u64,
+    pub received_bytes: u64,
+}
+
 /// The sum of some calls of one side.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CallSums {

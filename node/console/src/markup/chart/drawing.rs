@@ -45,7 +45,7 @@ impl Plot {
     fn of(chart: &Chart<'_>) -> Self {
         let scale = match chart.unit {
             Unit::Number(numbers) => numbers.scale(),
-            Unit::Usdc | Unit::Calls | Unit::Time => Scale::of(most(chart)),
+            Unit::Usdc | Unit::Calls | Unit::Time | Unit::Bytes => Scale::of(most(chart)),
         };
         let signs = scale.numbers().map(|number| signs(&scale::label(chart.unit, number)));
         let left = signs.max().unwrap_or_default() * SIGN + BESIDE;

@@ -72,6 +72,13 @@ pub(super) fn label(unit: Unit, number: u128) -> String {
             1_000..1_000_000 => format!("{} ms", short(number, 3)),
             _ => format!("{} s", short(number, 6)),
         },
+        Unit::Bytes if number == 0 => "0".to_owned(),
+        Unit::Bytes => match number {
+            ..1_000 => format!("{number} B"),
+            1_000..1_000_000 => format!("{} kB", short(number, 3)),
+            1_000_000..1_000_000_000 => format!("{} MB", short(number, 6)),
+            _ => format!("{} GB", short(number, 9)),
+        },
     }
 }
 
@@ -150,6 +157,11 @@ mod tests {
             (Unit::Time, 500, "500 µs"),
             (Unit::Time, 200_000, "200 ms"),
             (Unit::Time, 1_500_000, "1.5 s"),
+            (Unit::Bytes, 0, "0"),
+            (Unit::Bytes, 500, "500 B"),
+            (Unit::Bytes, 20_000, "20 kB"),
+            (Unit::Bytes, 1_500_000, "1.5 MB"),
+            (Unit::Bytes, 2_000_000_000_000, "2k GB"),
         ] {
             assert_eq!(label(unit, number), words);
         }

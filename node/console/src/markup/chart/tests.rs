@@ -121,7 +121,7 @@ fn form() -> impl Strategy<Value = ChartForm> {
 }
 
 fn unit() -> impl Strategy<Value = Unit> {
-    prop_oneof![Just(Unit::Usdc), Just(Unit::Calls), Just(Unit::Time)]
+    prop_oneof![Just(Unit::Usdc), Just(Unit::Calls), Just(Unit::Time), Just(Unit::Bytes)]
 }
 
 fn value() -> impl Strategy<Value = Option<u64>> {

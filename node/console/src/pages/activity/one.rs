@@ -7,7 +7,10 @@ use axum::{
 };
 use farthing_control::{
     endpoint,
-    types::{CallProblem, CallReceipt, CallSettlement, CallShown, CallSide, HistoryState, ReceiptVerdict},
+    types::{
+        CallOutcome, CallProblem, CallReceipt, CallSettlement, CallShown, CallSide, HistoryState,
+        ReceiptVerdict, UsdcText,
+    },
 };
 use farthing_os::clock;
 use serde::Deserialize;
@@ -16,9 +19,10 @@ use super::{log::took, service_of};
 use crate::{
     failure::Page,
     frame::{Frame, Section, Visit},
+    history::StoredExchange,
     outcome::{self, ShownOutcome},
     page::Rendered,
-    pages::sandbox,
+    pages::sandbox::{self, under_way::ShownUnderWay},
     show,
 };
 
@@ -40,6 +44,12 @@ struct OneCallTemplate {
     /// The same of what is copied and compared, not read.
     ids: Vec<(&'static str, String)>,
     outcome: ShownOutcome,
+    /// Seconds since it began, as long as it is under way.
+    elapsed_secs: Option<u64>,
+    /// The same call, where this log-in's sandbox waits for it.
+    waiting: Option<ShownUnderWay>,
+    /// The address of that sandbox.
+    here: String,
     status: Option<u16>,
     problem: Option<CallProblem>,
     /// The page that does something about it: words of the link, and address.
@@ -94,30 +104,31 @@ pub(in crate::pages) async fn show(
 ) -> Page {
     let at = endpoint::ShowCall.of(&key).with("verify", asked.verify.is_some());
     let found: CallShown = visit.panel.node().ask(at).await?;
-    let sandbox = kept_in_sandbox(&visit, &found);
-    let page = page(visit.frame(Section::Activity).await?, found, sandbox);
+    let kept = kept_in_sandbox(&visit, &found);
+    let page = page(visit.frame(Section::Activity).await?, found, kept.as_ref());
     Ok(Rendered(&page).into_response())
 }
 
-/// The address of the answer, where this log-in's sandbox still has it.
-fn kept_in_sandbox(visit: &Visit, found: &CallShown) -> Option<String> {
+/// The same call, where this log-in's sandbox still has it.
+fn kept_in_sandbox(visit: &Visit, found: &CallShown) -> Option<StoredExchange> {
     let (service, call_id) = (found.call.service?.0, found.call.call_id?.0);
     let kept = visit.panel.0.history.of(visit.session.id(), service);
-    let is_kept = kept.iter().any(|kept| kept.exchange.call_id == call_id);
-    is_kept.then(|| format!("{}?call={call_id}#answer", sandbox::address(service)))
+    kept.into_iter().find(|kept| kept.exchange.call_id == call_id)
 }
 
-fn page(frame: Frame, found: CallShown, sandbox: Option<String>) -> OneCallTemplate {
+fn page(frame: Frame, found: CallShown, kept: Option<&StoredExchange>) -> OneCallTemplate {
     let CallShown { call, parameters, parts, answer, voucher, receipt, verdict, settlement, price } = found;
-    let mut facts = vec![
-        ("Time", show::utc(call.time_secs)),
-        ("Took", took(&call, clock::now_secs())),
-        (
-            "Charged",
-            call.charged
-                .map_or_else(|| "not known yet".to_owned(), |it| format!("{} USDC", show::usdc(it.0))),
-        ),
-    ];
+    let now_secs = clock::now_secs();
+    let elapsed_secs =
+        (call.outcome == CallOutcome::UnderWay).then(|| now_secs.saturating_sub(call.time_secs));
+    let waiting = kept.filter(|_| elapsed_secs.is_some());
+    let waiting = waiting.and_then(|kept| ShownUnderWay::of(&kept.exchange, None));
+    let here = kept.map(|kept| sandbox::address(kept.exchange.service)).unwrap_or_default();
+    let mut facts = vec![("Time", show::utc(call.time_secs))];
+    // One that is under way has a clock instead.
+    facts.extend(elapsed_secs.is_none().then(|| ("Took", took(&call, now_secs))));
+    let charged = |charged: UsdcText| format!("{} USDC", show::usdc(charged.0));
+    facts.push(("Charged", call.charged.map_or_else(|| "not known yet".to_owned(), charged)));
     facts.extend(price.map(|price| ("Price", format!("{} USDC", show::usdc(price.0)))));
     facts.extend(call.secret.as_ref().map(|secret| ("Secret", show::visible(secret))));
     let wallet = if call.side == CallSide::Bought { "Owner" } else { "Caller" };
@@ -135,7 +146,15 @@ fn page(frame: Frame, found: CallShown, sandbox: Option<String>) -> OneCallTempl
         service: call.service.map(|id| format!("/panel/catalog/{id}")),
         facts,
         ids: ids.into_iter().flatten().collect(),
-        outcome: outcome::shown(call.outcome, call.status),
+        outcome: waiting
+            .as_ref()
+            .map_or_else(|| outcome::shown(call.outcome, call.status), |waiting| waiting.outcome),
+        sandbox: kept
+            .filter(|_| elapsed_secs.is_none())
+            .map(|kept| format!("{here}?call={}#answer", kept.exchange.call_id)),
+        elapsed_secs,
+        waiting,
+        here,
         status: call.status,
         problem: call.problem.map(|problem| CallProblem {
             detail: crate::texts::sentence(&show::visible(&problem.detail)),
@@ -149,7 +168,6 @@ fn page(frame: Frame, found: CallShown, sandbox: Option<String>) -> OneCallTempl
             size: show::size(answer.body_bytes),
             text: answer.text.map(|text| show::visible_lines(&text)),
         }),
-        sandbox,
         parts: parts.into_iter().map(|part| (part.name, show::duration(part.took_us))).collect(),
         voucher: voucher.map(|voucher| (voucher.channel.to_string(), show::usdc(voucher.covers.0))),
         receipt: receipt.map(receipt_shown),

@@ -1,8 +1,8 @@
 //! A call that is under way: begun once, kept with the session, and let go by whoever waits no more.
 //!
 //! In order: the button begins it ([`buy`]) and waits a moment; the page shows that it is under way until its answer is kept;
-//! *Cancel* ([`cancel`]) stops the waiting. The node goes on either way: a call that was sent may be paid, so its end is
-//! always learned, and stands on the same page in the end.
+//! *Cancel* ([`cancel`]) stops the waiting, from there or from the call's page in the log. The node goes on either way: a call
+//! that was sent may be paid, so its end is always learned, and stands on the same page in the end.
 
 use std::time::Instant;
 
@@ -46,7 +46,7 @@ pub(in crate::pages) struct ShownUnderWay {
 
 impl ShownUnderWay {
     /// The call of an exchange; `None` when it has ended.
-    pub(super) fn of(exchange: &Exchange, at_most_secs: Option<u64>) -> Option<Self> {
+    pub(in crate::pages) fn of(exchange: &Exchange, at_most_secs: Option<u64>) -> Option<Self> {
         (exchange.stage != CallStage::Ended).then(|| Self {
             call_id: exchange.call_id.to_string(),
             elapsed_secs: exchange.began.elapsed().as_secs(),
