@@ -159,6 +159,10 @@ async fn calls_of_a_server_lead_to_its_page_until_it_is_removed() -> Result<()> 
     ensure!(call.body.contains(&format!("href=\"{link}\"")), "{call:?}");
     let led = browser.get(&link).await?;
     ensure!(led.status == 303 && led.header("location") == place, "{led:?}");
+    for part in ["sandbox", "sdk", "reference"] {
+        let page = browser.get(&format!("{link}/{part}")).await?;
+        ensure!(page.status == 404 && page.body.contains("is an x402 server"), "{part}: {page:?}");
+    }
 
     // The path that was called last is asked again, and its price limited.
     let page = browser.post_and_follow(&place, &[("path", "v1/waves")]).await?;
