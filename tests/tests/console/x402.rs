@@ -215,6 +215,9 @@ async fn what_the_page_of_a_server_shows_to_copy_calls_it_and_pays_no_more_than_
     let page = browser.get(&format!("{PAGE}/{id}")).await?;
     let folder = tempfile::tempdir()?;
     std::fs::copy(world.consumer.ca_file(), folder.path().join("farthing-ca.pem"))?;
+    let for_agents = copied(&page.body, "Agent: arguments of call_service")?;
+    let arguments: serde_json::Value = serde_json::from_str(&for_agents)?;
+    ensure!(arguments["service"] == id && arguments["max_price"] == "0.01", "{arguments}");
     for (way, is_refusal) in [("Command line", true), ("curl", false)] {
         let script = copied(&page.body, way)?;
         ensure!(script.contains(&id), "{way}: {script}");
