@@ -111,9 +111,12 @@ async fn what_an_owner_writes_for_agents_is_bounded_clean_and_marked_and_changes
     assert_eq!(own.len(), OWN_TOOLS);
 
     let id = world.publish(&service(&world.upstream.url())).await?.id.to_string();
-    eventually("the service is described", async || {
+    eventually("the service is found and described", async || {
+        let found = uses("search_catalog", json!({ "query": "tides" })).await?;
         let described = uses("describe_service", json!({ "service": id })).await?;
-        Ok(described["structuredContent"]["operations"].as_array().is_some_and(|all| !all.is_empty()))
+        let operations = described["structuredContent"]["operations"].as_array();
+        Ok(found["structuredContent"]["services"][0]["id"] == id
+            && operations.is_some_and(|all| !all.is_empty()))
     })
     .await?;
     let found = uses("search_catalog", json!({ "query": "tides" })).await?;
