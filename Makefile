@@ -17,6 +17,8 @@ forge_from_npm := tests/contracts/proof/node_modules/.package-lock.json
 halmos_from_pypi := tests/contracts/proof/.venv/.installed
 tools_from_npm := tests/tools/node_modules/.package-lock.json
 tools_from_pypi := tests/tools/.venv/.installed
+# Each needs another version of the same package.
+frameworks_from_pypi := $(patsubst %,tests/tools/%/.venv/.installed,langchain llamaindex)
 wheels := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/farthing/wheels
 sdk_from_npm := tests/sdk/node_modules/.package-lock.json
 sdk_from_pypi := tests/sdk/.venv/.installed
@@ -234,7 +236,7 @@ $(forge_from_npm): tests/contracts/proof/package.json tests/contracts/proof/pack
 	touch $@
 
 .PHONY: tools-deps
-tools-deps: $(tools_from_npm) $(tools_from_pypi) ## Install pinned validators of other projects into tests/tools
+tools-deps: $(tools_from_npm) $(tools_from_pypi) $(frameworks_from_pypi) ## Install pinned validators of other projects into tests/tools
 
 $(tools_from_npm): tests/tools/package.json tests/tools/package-lock.json tests/tools/.npmrc
 	npm ci --prefer-offline --prefix tests/tools
@@ -257,6 +259,9 @@ endef
 
 $(tools_from_pypi): tests/tools/requirements.txt
 	$(call install_from_pypi,tests/tools,tests by tools from PyPI)
+
+$(frameworks_from_pypi): tests/tools/%/.venv/.installed: tests/tools/%/requirements.txt
+	$(call install_from_pypi,tests/tools/$*,the example of a framework for agents ($*))
 
 .PHONY: x402-deps
 x402-deps: $(x402_from_npm) $(x402_from_pypi) x402-programs ## Install pinned clients and servers of x402 into tests/x402, and build those in Rust

@@ -110,6 +110,7 @@ async fn named(State(node): State<Handles>, Path(name): Path<String>) -> Reply<V
 
 answer!(CatalogService: show);
 async fn show(State(node): State<Handles>, Path(id): Path<Text<ServiceId>>) -> Reply<CatalogService> {
+    listed(&node, id.0)?;
     let entry = node.catalog.entry(id.0).await?;
     let shown = CatalogService {
         hit: shown(&node, &entry.listing, entry.state, entry.look_alike.as_ref()),
@@ -139,7 +140,7 @@ async fn openapi(
     Path(id): Path<Text<ServiceId>>,
     Query(query): Query<DocumentVersion>,
 ) -> Result<Response, Failed> {
-    let known = node.catalog.newest(id.0, &Asker::USER).await?;
+    let known = newest(&node, id.0).await?;
     let (at, version) = (address(&node.gateway_url(), id.0), query.version());
     let write = move || documents::openapi(&known, &at, version);
     let document = node.catalog.in_turn(Queuer::User, write).await?;
@@ -148,7 +149,7 @@ async fn openapi(
 
 answer!(CatalogSamples: sample);
 async fn sample(State(node): State<Handles>, Path(id): Path<Text<ServiceId>>) -> Reply<CatalogSamples> {
-    let known = node.catalog.newest(id.0, &Asker::USER).await?;
+    let known = newest(&node, id.0).await?;
     let document = node.catalog.samples(&known).await?;
     Ok(Json(CatalogSamples { id, samples: samples::read(&document) }))
 }
@@ -162,6 +163,7 @@ pub(super) struct OperationQuery {
 
 answer!(CatalogVersions: versions);
 async fn versions(State(node): State<Handles>, Path(id): Path<Text<ServiceId>>) -> Reply<Vec<VersionNote>> {
+    listed(&node, id.0)?;
     // Looks at the newest, so that it is among them, where its details can be had.
     let entry = node.catalog.entry(id.0).await?;
     let versions = match node.catalog.newest(id.0, &Asker::USER).await {
@@ -196,6 +198,22 @@ async fn reference(
     Ok(Json(OperationReference { call: CallForm { form, ..found.call }, outline }))
 }
 
+/// Refuses an x402 server: it has no listing, so no other node is asked for one.
+fn listed(node: &Handles, id: ServiceId) -> Result<(), Failed> {
+    if !node.foreign.has(id) {
+        return Ok(());
+    }
+    let detail = format!("{id} is an x402 server, which describes no operations");
+    let next = "Buy by its UUID, a path and `max_price`, with `farthing call`, `/internal/call` or an agent's `call_service`.";
+    Err(Failed::new(StatusCode::NOT_FOUND, &detail, next))
+}
+
+/// Finds the newest version of a service, with its details.
+pub(super) async fn newest(node: &Handles, id: ServiceId) -> Result<Arc<KnownService>, Failed> {
+    listed(node, id)?;
+    Ok(node.catalog.newest(id, &Asker::USER).await?)
+}
+
 /// Writes something of an operation, in its turn.
 async fn written<T: Send + 'static>(
     node: &Handles,
@@ -221,7 +239,7 @@ struct FoundOperation {
 
 impl FoundOperation {
     async fn of(node: &Handles, id: ServiceId, wanted: &OperationQuery) -> Result<Self, Failed> {
-        let known = node.catalog.newest(id, &Asker::USER).await?;
+        let known = newest(node, id).await?;
         let mut operations = known.operations().enumerate();
         let found = operations.find(|(_, (operation, _))| {
             method_of(operation) == wanted.method.0 && operation.path == wanted.path

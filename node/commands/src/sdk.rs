@@ -10,14 +10,14 @@ use farthing_control::types::{
     Text,
     sdk::{Sdk, SdkFile, SdkLanguage, SdkRequest, Snippet, SnippetRequest},
 };
-use farthing_discovery::{Asker, Queuer, sdk};
+use farthing_discovery::{Queuer, sdk};
 use farthing_node::handles::Handles;
 use farthing_protocol::ServiceId;
 use farthing_sdk::{Language, SdkError};
 use farthing_serve::attachment;
 use serde::Deserialize;
 
-use super::{Failed, Reply};
+use super::{Failed, Reply, catalog::newest};
 
 /// Query of the download.
 #[derive(Deserialize)]
@@ -83,7 +83,7 @@ async fn make<T: Send + 'static>(
         let detail = format!("this language does not exist; expected one of {}", names.join(", "));
         return Err(Failed::new(StatusCode::BAD_REQUEST, &detail, "`farthing sdk languages` lists them."));
     };
-    let known = node.catalog.newest(id, &Asker::USER).await?;
+    let known = newest(node, id).await?;
     let origin = node.gateway_url();
     let write = move || sdk::generate(&known, language, &origin, wishes).map(pack);
     Ok(node.catalog.in_turn(Queuer::User, write).await??)
@@ -95,7 +95,7 @@ async fn snippets(
     Path(id): Path<Text<ServiceId>>,
     Json(call): Json<SnippetRequest>,
 ) -> Reply<Vec<Snippet>> {
-    let known = node.catalog.newest(id.0, &Asker::USER).await?;
+    let known = newest(&node, id.0).await?;
     let operations = &known.api().description().operations;
     let is_it = |method: &str, path: &str| method == call.method && path == call.path;
     let Some(index) =

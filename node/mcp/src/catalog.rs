@@ -19,6 +19,10 @@ const NAME_BYTES_MAX: usize = 200;
 const SUMMARY_BYTES_MAX: usize = 500;
 /// The most operations that one description lists.
 const OPERATIONS_MAX: usize = 60;
+/// The room for that list, in which 60 operations with five parameters each fit.
+const OPERATIONS_BYTES_MAX: usize = 48 * 1024;
+/// The most parameters that the list shows of one operation; the operation in full has more.
+const PARAMETERS_MAX: usize = 20;
 /// The room for one operation in full.
 const REFERENCE_BYTES_MAX: usize = 32 * 1024;
 /// The most samples of one answer, and the room for each.
@@ -86,7 +90,7 @@ fn warnings(hit: &CatalogHit) -> Vec<String> {
 #[must_use]
 pub fn described(service: &CatalogService) -> ToolAnswer {
     let CatalogService { hit, description, offers, samples, details_missing, .. } = service;
-    let listed: Vec<Value> = offers.iter().take(OPERATIONS_MAX).map(operation).collect();
+    let listed = operations(offers);
     let left_out = offers.len() - listed.len();
     let mut text = format!(
         "{} operations. A call costs {} USDC unless an operation says otherwise.",
@@ -147,8 +151,19 @@ fn server_terms(terms: &X402Terms) -> Value {
     })
 }
 
+/// The first operations, as many as there is room for.
+fn operations(offers: &[Offer]) -> Vec<Value> {
+    let mut room = OPERATIONS_BYTES_MAX;
+    let fits = |one: &Value| {
+        let left = room.checked_sub(one.to_string().len());
+        room = left.unwrap_or_default();
+        left.is_some()
+    };
+    offers.iter().take(OPERATIONS_MAX).map(operation).take_while(fits).collect()
+}
+
 fn operation(offer: &Offer) -> Value {
-    let parameters = offer.parameters.iter().map(|parameter| {
+    let parameters = offer.parameters.iter().take(PARAMETERS_MAX).map(|parameter| {
         json!({
             "name": line(&parameter.name, NAME_BYTES_MAX),
             "in": parameter.place.name(),
@@ -156,13 +171,18 @@ fn operation(offer: &Offer) -> Value {
             "required": parameter.required,
         })
     });
-    json!({
+    let mut told = json!({
         "operation": line(&format!("{} {}", offer.method, offer.path), SUMMARY_BYTES_MAX),
         "price_usdc": offer.price,
         "summary": line(&offer.summary, NAME_BYTES_MAX),
         "parameters": parameters.collect::<Vec<_>>(),
         "body": offer.body.as_ref().map(|body| line(body, NAME_BYTES_MAX)),
-    })
+    });
+    let left_out = offer.parameters.len().saturating_sub(PARAMETERS_MAX);
+    if left_out > 0 {
+        told["parameters_left_out"] = json!(left_out);
+    }
+    told
 }
 
 /// Makes the result of describing one operation: its price, its parameters, its body and its answers. The outline is the
@@ -320,6 +340,28 @@ mod tests {
         assert_eq!(structured["operations"][0]["parameters"][0]["in"], "query");
         assert!(text.contains("3 operations are left out"), "{text}");
         assert!(structured.to_string().len() < 32 * 1024);
+    }
+
+    #[test]
+    fn a_description_is_bounded_however_many_parameters_its_operations_have() {
+        let parameter = |n: usize| {
+            let name = format!("{n}{}", "x".repeat(120));
+            json!({ "name": name, "in": "query", "type": "\"y\"".repeat(100), "required": false })
+        };
+        let parameters: Vec<Value> = (0..PARAMETERS_MAX + 44).map(parameter).collect();
+        let offer = |n: usize| json!({ "method": "GET", "path": format!("/{n}"), "price": "0.002", "summary": "s", "parameters": parameters });
+        let mut service = hit("Books");
+        service["description"] = json!("d".repeat(10_000));
+        service["offers"] = (0..OPERATIONS_MAX).map(offer).collect();
+        service["samples"] = json!(0);
+        service["address"] = json!("https://localhost:3000/services/x");
+        let service: CatalogService = serde_json::from_value(service).unwrap();
+        let structured = described(&service).structured;
+        assert!(structured.to_string().len() < 64 * 1024, "{}", structured.to_string().len());
+        let listed = structured["operations"].as_array().unwrap();
+        assert_eq!(listed[0]["parameters"].as_array().unwrap().len(), PARAMETERS_MAX);
+        assert_eq!(listed[0]["parameters_left_out"], 44);
+        assert_eq!(structured["operations_left_out"], OPERATIONS_MAX - listed.len());
     }
 
     #[test]

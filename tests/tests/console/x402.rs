@@ -5,9 +5,14 @@ use farthing_control::{
     endpoint,
     types::{NewX402Server, X402Server},
 };
-use farthing_tests::{asks::asks, world::World};
+use farthing_tests::{
+    asks::asks,
+    command::{Ran, path},
+    world::World,
+};
 use farthing_values::Usdc;
 use serde_json::json;
+use tokio::process::Command;
 
 use crate::{
     pages::HTML_BYTES_MAX,
@@ -154,6 +159,10 @@ async fn calls_of_a_server_lead_to_its_page_until_it_is_removed() -> Result<()> 
     ensure!(call.body.contains(&format!("href=\"{link}\"")), "{call:?}");
     let led = browser.get(&link).await?;
     ensure!(led.status == 303 && led.header("location") == place, "{led:?}");
+    for part in ["sandbox", "sdk", "reference"] {
+        let page = browser.get(&format!("{link}/{part}")).await?;
+        ensure!(page.status == 404 && page.body.contains("is an x402 server"), "{part}: {page:?}");
+    }
 
     // The path that was called last is asked again, and its price limited.
     let page = browser.post_and_follow(&place, &[("path", "v1/waves")]).await?;
@@ -183,6 +192,50 @@ async fn calls_of_a_server_lead_to_its_page_until_it_is_removed() -> Result<()> 
         let page = browser.get(gone).await?;
         ensure!(page.status == 404, "{gone}: {page:?}");
     }
+    Ok(())
+}
+
+/// The text below a heading of the page, as a person copies it.
+fn copied(page: &str, heading: &str) -> Result<String> {
+    let (_, rest) = page.split_once(&format!("<h3>{heading}</h3>")).context("no such heading")?;
+    let (_, rest) = rest.split_once("<code>").context("no code")?;
+    let (text, _) = rest.split_once("</code>").context("no end")?;
+    let signs = [("&#34;", "\""), ("&#39;", "'"), ("&#60;", "<"), ("&#62;", ">"), ("&#38;", "&")];
+    Ok(signs.iter().fold(text.to_owned(), |text, &(written, sign)| text.replace(written, sign)))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_page_of_a_server_shows_to_copy_calls_it_and_pays_no_more_than_it_says() -> Result<()> {
+    let world = World::start().await?;
+    let mut browser = set_up(&world.consumer).await?;
+    // More than the highest price in the examples.
+    let url = asks(world.chain.token, 10 * MICROS, "Tides").await?;
+    let new = NewX402Server { url, max_price: None };
+    let id = world.consumer.control().tell(endpoint::AddX402Server, &new).await?.id.to_string();
+    let page = browser.get(&format!("{PAGE}/{id}")).await?;
+    let folder = tempfile::tempdir()?;
+    std::fs::copy(world.consumer.ca_file(), folder.path().join("farthing-ca.pem"))?;
+    let for_agents = copied(&page.body, "Agent: arguments of call_service")?;
+    let arguments: serde_json::Value = serde_json::from_str(&for_agents)?;
+    ensure!(arguments["service"] == id && arguments["max_price"] == "0.01", "{arguments}");
+    for (way, is_refusal) in [("Command line", true), ("curl", false)] {
+        let script = copied(&page.body, way)?;
+        ensure!(script.contains(&id), "{way}: {script}");
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-eu", "-c", &script])
+            .current_dir(folder.path())
+            .env("PATH", path()?)
+            .env("NO_PROXY", "127.0.0.1,localhost")
+            .env("FARTHING_NODE__DATA_DIR", world.consumer.data_dir())
+            .env("CONSUMER_SECRET", &world.secret)
+            .kill_on_drop(true);
+        let ran = Ran::of(shell.output().await?)?;
+        ensure!((ran.code != 0) == is_refusal, "{way}: {ran:?}");
+        let said = format!("{}{}", ran.out, ran.err);
+        ensure!(said.contains("0.02 USDC"), "{way}: the price is told: {ran:?}");
+    }
+    ensure!(world.consumer.status().await?.spent_today.0.is_zero(), "nothing was paid");
     Ok(())
 }
 

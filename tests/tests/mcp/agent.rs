@@ -25,6 +25,10 @@ pub enum Client {
     Npm,
     /// `mcp` on PyPI: version 2026-07-28.
     Python,
+    /// LangChain, as `docs/agents.md` connects it.
+    LangChain,
+    /// LlamaIndex, as `docs/agents.md` connects it.
+    LlamaIndex,
 }
 
 impl Client {
@@ -33,6 +37,16 @@ impl Client {
             Self::NpmBefore => "mcp.mjs",
             Self::Npm => "mcp2.mjs",
             Self::Python => "mcp_client.py",
+            Self::LangChain | Self::LlamaIndex => "framework.py",
+        }
+    }
+
+    /// The name that a document has for a framework.
+    const fn framework(self) -> Option<&'static str> {
+        match self {
+            Self::LangChain => Some("LangChain"),
+            Self::LlamaIndex => Some("LlamaIndex"),
+            Self::NpmBefore | Self::Npm | Self::Python => None,
         }
     }
 
@@ -42,6 +56,8 @@ impl Client {
             Self::NpmBefore => "node_modules/@modelcontextprotocol/sdk/package.json",
             Self::Npm => "node_modules/@modelcontextprotocol/client/package.json",
             Self::Python => ".venv/.installed",
+            Self::LangChain => "langchain/.venv/.installed",
+            Self::LlamaIndex => "llamaindex/.venv/.installed",
         }
     }
 }
@@ -108,11 +124,14 @@ impl Agent {
     }
 
     fn command(&self) -> Command {
+        let python = |of: &str| Command::new(self.folder.join(of).join(".venv/bin/python"));
         let mut command = match self.client {
             Client::NpmBefore | Client::Npm => Command::new("node"),
-            Client::Python => Command::new(self.folder.join(".venv/bin/python")),
+            Client::Python => python(""),
+            Client::LangChain => python("langchain"),
+            Client::LlamaIndex => python("llamaindex"),
         };
-        command.arg(self.folder.join(self.client.script()));
+        command.arg(self.folder.join(self.client.script())).args(self.client.framework());
         command
     }
 
@@ -144,6 +163,7 @@ impl Instructed<'_> {
             Door::Http(secret) => {
                 let url = format!("{}/mcp", self.node.status().await?.gateway_url);
                 command.arg(url).env("FARTHING_SECRET", secret).env("NO_PROXY", "localhost,127.0.0.1");
+                command.env("FARTHING_DATA", self.node.data_dir());
                 for trusted in ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"] {
                     command.env(trusted, self.node.ca_file());
                 }

@@ -8,7 +8,7 @@ use farthing_control::{
     endpoint,
     types::{Approval, ApprovalState, NewSecret, Secret, SecretLimits},
 };
-use farthing_testnet::{demo::Demo, program};
+use farthing_testnet::{NodeProcess, demo::Demo, program};
 use farthing_tests::{agreement, command::fed, wait::eventually};
 use farthing_values::Usdc;
 use serde_json::{Value, json};
@@ -205,16 +205,15 @@ async fn buys_over_http(demo: &Demo, secret: &str) -> Result<Value> {
     arguments["service"] = json!(demo.earthquakes.api.id.to_string());
     let shows_forms = json!({ "io.modelcontextprotocol/clientCapabilities": { "elicitation": {} } });
     let call = json!({ "name": "call_service", "arguments": arguments, "_meta": shows_forms });
-    Ok(asks_over_http(demo, secret, "tools/call", call).await?["structuredContent"].clone())
+    Ok(asks_over_http(&demo.consumer, secret, "tools/call", call).await?["structuredContent"].clone())
 }
 
-/// Asks the door at the node's port. Returns the result.
-pub async fn asks_over_http(demo: &Demo, secret: &str, method: &str, params: Value) -> Result<Value> {
+/// Asks the door at a node's port. Returns the result.
+pub async fn asks_over_http(node: &NodeProcess, secret: &str, method: &str, params: Value) -> Result<Value> {
     let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-    let sent = demo
-        .consumer
+    let sent = node
         .https_client()?
-        .post(format!("{}/mcp", demo.gateway_url))
+        .post(format!("{}/mcp", node.status().await?.gateway_url))
         .header("authorization", format!("Bearer {secret}"))
         .header("content-type", "application/json")
         .header("accept", "application/json, text/event-stream")

@@ -4,6 +4,8 @@
 mod agent;
 mod confirmed;
 mod conformance;
+mod frameworks;
+mod hostile;
 mod official;
 mod pinned;
 

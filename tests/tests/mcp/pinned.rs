@@ -31,7 +31,7 @@ async fn an_operation_of_a_pinned_service_is_a_tool_that_buys_for_this_secret_al
     let secret = run(&["show", SECRET]).await?;
     let other = confirming(&demo, "other").await?;
     let tools = async |secret: &str| -> Result<Vec<Value>> {
-        let listed = asks_over_http(&demo, secret, "tools/list", json!({})).await?;
+        let listed = asks_over_http(&demo.consumer, secret, "tools/list", json!({})).await?;
         listed["tools"].as_array().cloned().context("no tools")
     };
     let pinned = tools(secret.trim()).await?;
@@ -45,7 +45,8 @@ async fn an_operation_of_a_pinned_service_is_a_tool_that_buys_for_this_secret_al
     ensure!(params.get("limit").is_some() && !tool.to_string().contains("$ref"), "{tool}");
     let call = async |secret: &str, max_price: &str| {
         let arguments = json!({ "params": { "format": "geojson", "limit": 5 }, "max_price": max_price });
-        asks_over_http(&demo, secret, "tools/call", json!({ "name": name, "arguments": arguments })).await
+        asks_over_http(&demo.consumer, secret, "tools/call", json!({ "name": name, "arguments": arguments }))
+            .await
     };
     let dear = call(secret.trim(), "0.001").await?;
     assert_eq!(dear["structuredContent"]["error"]["code"], "price-above-cap", "{dear}");

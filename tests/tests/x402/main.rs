@@ -1,10 +1,11 @@
 //! A node that sells to x402 clients: official ones with their default settings, and one that the test plays itself, which sends
 //! copies, dies, empties its wallet and sends what is no payment. And a node that buys: from that one, and from a server that
-//! the test plays, which lies, asks again, loses answers and takes nothing.
+//! the test plays, which lies, asks again, loses answers and takes nothing; by itself, for an agent, and for generated client code.
 
 mod agents;
 mod buyer;
 mod buying;
+mod client_code;
 mod deaths;
 mod official;
 mod opinions;

@@ -31,7 +31,8 @@ const WANTED_CODE: [&str; 3] = [
     "0x402085c248EeA27D92E8b30b2C58ed07f9E20001",
 ];
 
-fn folder() -> PathBuf {
+/// The folder of the official packages.
+pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("x402")
 }
 
@@ -51,7 +52,8 @@ fn has_package(name: &str) -> Result<bool> {
     is_there(&folder().join("node_modules").join(name).join("package.json"))
 }
 
-fn has_python() -> Result<bool> {
+/// Whether the Python packages are installed.
+pub fn has_python() -> Result<bool> {
     is_there(&folder().join(".venv/.installed"))
 }
 

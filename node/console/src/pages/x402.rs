@@ -15,7 +15,6 @@ use farthing_control::{
 use farthing_os::clock;
 use farthing_values::{ServiceId, Usdc};
 use serde::Deserialize;
-use serde_json::json;
 
 use crate::{
     failure::{Failure, Page},
@@ -33,6 +32,10 @@ use super::{
     service::{BoughtShown, service_id},
 };
 
+mod calling;
+
+use calling::{Way, ways};
+
 const ADDRESS: &str = "/panel/x402";
 /// The node is asked for the figures of each, and a page is small.
 const ROWS_SHOWN: usize = 16;
@@ -46,10 +49,6 @@ const NETWORK_CHARS_MAX: usize = 64;
 const REASON_CHARS_MAX: usize = 400;
 /// The status of an answer that asks for a payment.
 const PAYMENT_REQUIRED: u16 = 402;
-/// A path that a server may have, in examples.
-const EXAMPLE_PATH: &str = "/v1/things";
-/// A price in examples, in USDC.
-const EXAMPLE_PRICE: &str = "0.01";
 
 #[derive(Template)]
 #[template(path = "x402.html")]
@@ -110,12 +109,6 @@ struct X402RemoveTemplate {
     id: String,
     name: String,
     address: String,
-}
-
-/// A way to call a server, as code.
-struct Way {
-    title: &'static str,
-    text: String,
 }
 
 /// The terms of a server, in words.
@@ -415,45 +408,9 @@ pub(super) async fn remove(Path(id): Path<String>, form: Form<NoFields>) -> Page
     Ok(Done::ServerRemoved.at(ADDRESS).into_response())
 }
 
-/// The ways to call a server: the path that was asked last is the example, with the highest price that its calls may have.
-fn ways(server: &X402Server, gateway: &str) -> Vec<Way> {
-    let root = server.url.trim_end_matches('/');
-    let asked = server.terms.as_ref().and_then(|terms| terms.url.strip_prefix(root));
-    let path = asked.filter(|path| path.len() > 1 && path.starts_with('/')).unwrap_or(EXAMPLE_PATH);
-    let most = server.max_price.map_or_else(|| EXAMPLE_PRICE.to_owned(), |most| most.to_string());
-    let id = server.id.to_string();
-    let body = json!({
-        "api_id_public": id, "method": "GET", "path": path, "params": {}, "max_price": most,
-        "call_id": "order-7",
-    });
-    let command = format!("farthing call {id} GET {} --max-price {most}", quoted(path));
-    let curl = format!(
-        "curl --cacert farthing-ca.pem -H \"Authorization: Bearer $CONSUMER_SECRET\" \\\n  -d {} \\\n  {gateway}/internal/call",
-        quoted(&body.to_string())
-    );
-    let body = serde_json::to_string_pretty(&body).unwrap_or_default();
-    let ways = [("Command line", command), ("Body for /internal/call", body), ("curl", curl)];
-    ways.map(|(title, text)| Way { title, text: show::visible_lines(&text) }).into()
-}
-
-/// A text as one word of a shell.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn server(max_price: Option<&str>, terms: Option<X402Terms>) -> X402Server {
-        X402Server {
-            id: "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b".parse().unwrap(),
-            url: "https://data.example/api/".to_owned(),
-            added_secs: 100,
-            max_price: max_price.map(|price| price.parse().unwrap()),
-            terms,
-        }
-    }
 
     fn terms(status: u16, price: Option<&str>) -> X402Terms {
         X402Terms {
@@ -477,22 +434,5 @@ mod tests {
         assert_eq!(shown.network.chars().count(), NETWORK_CHARS_MAX + 1);
         assert!(asks(&terms(402, None)).contains("does not make"));
         assert_eq!(asks(&terms(404, None)), "nothing at this address (status 404)");
-    }
-
-    #[test]
-    fn a_server_is_called_with_its_highest_price_at_the_path_that_was_asked() {
-        let [command, body, curl] = <[Way; 3]>::try_from(ways(
-            &server(Some("0.5"), Some(terms(402, None))),
-            "https://localhost:3000",
-        ))
-        .ok()
-        .unwrap();
-        assert!(command.text.ends_with(" GET '/it'\\''s' --max-price 0.50"), "{}", command.text);
-        for part in ["\"path\": \"/it's\"", "\"max_price\": \"0.50\"", "\"call_id\""] {
-            assert!(body.text.contains(part), "{part}: {}", body.text);
-        }
-        assert!(curl.text.ends_with("https://localhost:3000/internal/call"), "{}", curl.text);
-        let unasked = ways(&server(None, None), "https://localhost:3000");
-        assert!(unasked[0].text.ends_with("GET '/v1/things' --max-price 0.01"), "{}", unasked[0].text);
     }
 }

@@ -32,6 +32,8 @@ fn python_packages_are_installed_by_their_hashes_alone() {
         (".ci/requirements.txt", 1),
         ("tests/contracts/proof/requirements.txt", 10),
         ("tests/tools/requirements.txt", 10),
+        ("tests/tools/langchain/requirements.txt", 10),
+        ("tests/tools/llamaindex/requirements.txt", 10),
         ("tests/sdk/requirements.txt", 10),
         ("tests/x402/requirements.txt", 10),
     ] {

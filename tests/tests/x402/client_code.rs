@@ -1,0 +1,72 @@
+//! Generated client code buys from an x402 server as from any service, within its price limit.
+
+use anyhow::{Context, Result, anyhow, ensure};
+use farthing_bridge::read;
+use farthing_sdk::{Language, Options, generate};
+use farthing_tests::world::PRICE;
+use tokio::process::Command;
+
+use crate::{
+    buyer::Buyer,
+    official::{folder, has_python},
+    server::Server,
+    shop::Shop,
+};
+
+/// What the server sells, described by its user.
+const DESCRIPTION: &str = r#"{
+  "openapi": "3.1.0", "info": {"title": "Data", "version": "1"},
+  "paths": {"/v1/data": {"get": {"operationId": "getData", "responses": {"200": {"description": "ok",
+    "content": {"application/json": {"schema": {"type": "object", "required": ["sold"],
+      "properties": {"sold": {"type": "boolean"}}}}}}}}}}
+}"#;
+
+/// Two calls above what they may cost, and one that is sent twice.
+const PROGRAM: &str = r#"
+import client_code as code
+
+for most in (None, "0.001"):
+    try:
+        code.Client(max_price=most).get_data()
+        print("bought")
+    except code.NodeError as error:
+        print(error.code, error.charged)
+client = code.Client(max_price="0.01")
+once = code.CallOptions(call_id="order-7")
+answer = client.get_data(options=once)
+print(answer.value.sold, answer.charged, answer.receipt)
+print(client.get_data(options=once).value.sold)
+"#;
+
+const SAID: &str = "price-above-cap False\nprice-above-cap False\nTrue 0.002 None\nTrue\n";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn generated_client_code_pays_an_x402_server_once_and_within_its_price_limit() -> Result<()> {
+    if !has_python()? {
+        return Ok(());
+    }
+    let shop = Shop::open().await?;
+    let server = Server::start(&shop).await?;
+    let buyer = Buyer::start(&shop, &server.url).await?;
+
+    let description = read(DESCRIPTION.as_bytes()).map_err(|error| anyhow!("{error:?}"))?.description;
+    let options = Options { service_id: buyer.server.to_string(), single_file: true, ..Options::default() };
+    let files = generate(&description, Language::Python, &options)?.files;
+    let code = files.iter().find(|file| file.path.ends_with(".py")).context("no code")?;
+    let here = tempfile::tempdir()?;
+    std::fs::write(here.path().join("client_code.py"), &code.text)?;
+
+    let mut program = Command::new(folder().join(".venv/bin/python"));
+    program
+        .args(["-c", PROGRAM])
+        .current_dir(here.path())
+        .env("FARTHING_URL", buyer.node.status().await?.gateway_url)
+        .env("CONSUMER_SECRET", buyer.node.secret().await?)
+        .env("FARTHING_CA_FILE", buyer.node.ca_file())
+        .kill_on_drop(true);
+    let ran = program.output().await?;
+    let (said, errors) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+    ensure!(said == SAID, "{said}\n{errors}");
+    assert_eq!(server.payments().len(), 1, "the call is paid once");
+    buyer.check(&shop, PRICE).await
+}
