@@ -313,10 +313,12 @@ impl Sales {
         kept.len() >= KEPT_MAX || bytes >= KEPT_BYTES_MAX
     }
 
-    /// Lists the sales that wait until their payers come back, the oldest first.
+    /// Lists the sales that wait until their payers come back, the oldest first. One that was paid is not among them, also while its
+    /// payment is missing again: it is brought again later.
     fn idle(&self) -> Vec<SaleKey> {
         let kept = self.kept.lock();
-        let idle = kept.iter().filter_map(|(key, sale)| Some((sale.idle_secs?, *key)));
+        let unpaid = kept.iter().filter(|(_, sale)| !sale.is_paid);
+        let idle = unpaid.filter_map(|(key, sale)| Some((sale.idle_secs?, *key)));
         let mut idle: Vec<(u64, SaleKey)> = idle.collect();
         drop(kept);
         idle.sort_unstable();

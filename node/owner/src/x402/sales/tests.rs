@@ -161,6 +161,25 @@ async fn answers_that_nobody_pays_make_room_for_those_of_others() {
     assert!(!left(&keys[0]) || !left(&keys[3]), "free calls cost nothing, either");
 }
 
+#[tokio::test]
+async fn a_paid_answer_whose_payment_is_missing_again_makes_room_for_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.redb");
+    let sales = Sales::restore(Ledger::open(&path, OpenMode::Create).unwrap()).unwrap();
+    let turns = KeyedMutex::default();
+    let mut long = sale(SaleState::Settled);
+    long.answer.as_mut().unwrap().body_bytes = 8 * 1024 * 1024;
+    for wallet in 1..=32 {
+        long.payment.authorization.from = Address::from_bytes([wallet; 20]);
+        let key = key_of(&long.payment.authorization);
+        sales.put(key, &long, None).await.unwrap();
+        // The chain took its block back, and its payer has no money now.
+        sales.note_refusal(&key, Some(1));
+    }
+    assert!(!sales.make_room(&turns).await.unwrap(), "each of them is brought again later");
+    assert_eq!(sales.keys().len(), 32);
+}
+
 #[test]
 fn a_sale_waits_as_long_as_its_payment_can_be_taken_and_a_settled_one_for_ten_minutes() {
     let until = |sale: &Sale| sale.until_secs(NOW_SECS + 60) - NOW_SECS;
