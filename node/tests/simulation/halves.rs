@@ -5,12 +5,15 @@
 //! between two steps of its tasks, with what its disk has by then. A commit is over at once; commits that a death leaves in part
 //! are played beside this (`world.rs`). The chain is a real one that nothing happens on: each side's ledger has the channel.
 //!
+//! In histories of their own, one side breaks the rules (`halves/hostile.rs`).
+//!
 //! A history is a string of bytes, as in all simulations of this program (`choices.rs`).
 //! `FARTHING_SEED=17 cargo test -p farthing-node --test simulation halves::real` plays one and tells its steps.
 
 mod costs;
 pub mod ground;
 mod history;
+mod hostile;
 pub mod line;
 pub mod parties;
 pub mod state;
@@ -25,6 +28,7 @@ use tokio::{runtime::Builder, time::sleep};
 use self::{
     ground::Ground,
     history::{History, STEPS},
+    hostile::Hostile,
     parties::order,
     state::State,
 };
@@ -35,12 +39,18 @@ const HISTORIES: u64 = 1_200;
 /// To shorten one that fails; each takes some hundredths of a second.
 const TRIES: usize = 200;
 
-/// Plays one history to its rest.
+/// Plays one history of two honest sides to its rest.
 fn attempt(ground: &Ground, history: &[u8]) -> Attempted {
+    attempt_with(ground, history, None)
+}
+
+/// Plays one history, in which a side may break the rules, to its rest.
+fn attempt_with(ground: &Ground, history: &[u8], hostile: Option<Hostile>) -> Attempted {
     play_on_this_thread();
     let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
         let state = State::new(history, STEPS);
+        state.lock().hostile = hostile;
         let played = async { History::begin(ground, &state).await.play().await };
         let charged = AssertUnwindSafe(played).catch_unwind().await;
         let Ok(charged) = charged else { return Err(state.failed(ground.consumer.key.address())) };

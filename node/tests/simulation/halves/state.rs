@@ -16,6 +16,7 @@ use farthing_protocol::{Address, CallId, Usdc, call::Method};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::{sync::mpsc, time::Instant};
 
+use super::hostile::{FORGED, Hostile};
 use crate::{books, choices::Choices, play::Failed, service::Service};
 
 /// Longer than an owner takes to store an answer.
@@ -37,6 +38,8 @@ pub struct Shared {
     pub owner: Option<OwnerThere>,
     /// The ledger of the newest run of the consumer.
     pub consumer: Option<Ledger>,
+    /// The side that breaks the rules, if one does.
+    pub hostile: Option<Hostile>,
     /// Another one for each start of the owner.
     pub run: u64,
     pub connection: Connection,
@@ -173,6 +176,7 @@ impl State {
             usual: Usual { way_ms_max: 300, service_ms: [1, 200], is_service_failing: false },
             owner: None,
             consumer: None,
+            hostile: None,
             run: 0,
             connection: Connection::new(0),
             service: Service::default(),
@@ -215,6 +219,11 @@ impl State {
             Err(error) => (error.to_string(), is_told_free(error).then_some(Usdc::ZERO)),
         };
         let mut shared = self.lock();
+        if end.as_ref().is_ok_and(|bought| bought.body == FORGED) {
+            shared
+                .broken
+                .push(format!("the caller of {number} gets an answer that its owner did not sign for it"));
+        }
         shared.tell(format!("end of {number}: {words}"));
         shared.orders.entry(number).or_default().1 = charged;
     }
