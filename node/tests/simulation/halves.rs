@@ -5,48 +5,57 @@
 //! between two steps of its tasks, with what its disk has by then. A commit is over at once; commits that a death leaves in part
 //! are played beside this (`world.rs`). The chain is a real one that nothing happens on: each side's ledger has the channel.
 //!
+//! In histories of their own, one side breaks the rules (`halves/hostile.rs`).
+//!
 //! A history is a string of bytes, as in all simulations of this program (`choices.rs`).
 //! `FARTHING_SEED=17 cargo test -p farthing-node --test simulation halves::real` plays one and tells its steps.
 
 mod costs;
 pub mod ground;
 mod history;
+mod hostile;
 pub mod line;
 pub mod parties;
 pub mod state;
 
 use std::{panic::AssertUnwindSafe, thread};
 
+use bytes::Bytes;
 use farthing_shared::blocking::play_on_this_thread;
 use futures::FutureExt;
-use tokio::runtime::Builder;
+use tokio::{runtime::Builder, time::sleep};
 
 use self::{
     ground::Ground,
     history::{History, STEPS},
+    hostile::Hostile,
+    parties::order,
     state::State,
 };
-use crate::play::{Attempted, Failed, Played, Simulation, history_of};
+use crate::play::{Attempted, Played, Simulation, history_of};
 
 /// Histories of each run. With those of the other two simulations, they are more than 2,000.
 const HISTORIES: u64 = 1_200;
 /// To shorten one that fails; each takes some hundredths of a second.
 const TRIES: usize = 200;
 
-/// Plays one history to its rest.
+/// Plays one history of two honest sides to its rest.
 fn attempt(ground: &Ground, history: &[u8]) -> Attempted {
+    attempt_with(ground, history, None)
+}
+
+/// Plays one history, in which a side may break the rules, to its rest.
+fn attempt_with(ground: &Ground, history: &[u8], hostile: Option<Hostile>) -> Attempted {
     play_on_this_thread();
     let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
         let state = State::new(history, STEPS);
+        state.lock().hostile = hostile;
         let played = async { History::begin(ground, &state).await.play().await };
         let charged = AssertUnwindSafe(played).catch_unwind().await;
+        let Ok(charged) = charged else { return Err(state.failed(ground.consumer.key.address())) };
         let made = state.lock().choices.made();
-        let log = state.log();
-        match charged {
-            Ok(charged) => Ok(Played { charged: charged.micros(), commits_cut: 0, made, log }),
-            Err(_) => Err(Box::new(Failed { made, log, books: String::new() })),
-        }
+        Ok(Played { charged: charged.micros(), commits_cut: 0, made, log: state.log() })
     })
 }
 
@@ -83,4 +92,15 @@ fn any_bytes_are_a_history_of_real_halves() {
     for history in [vec![], vec![0xff; 3], vec![0xff; 9], vec![0x2a; 60], (0..=255).collect()] {
         assert!(attempt(&ground, &history).is_ok(), "{}", hex::encode(history));
     }
+}
+
+#[test]
+fn a_failure_tells_what_both_ledgers_hold() {
+    costs::with_halves(Bytes::from_static(b"{}"), async |ground, state, consumer, _| {
+        consumer.half.consumer.buy(order(ground, 1, Bytes::new())).await.unwrap();
+        sleep(costs::REST).await;
+        let books = state.failed(ground.consumer.key.address()).books;
+        let told = books.matches("call 1 at 0.001: Answered, 0.001 charged").count();
+        assert_eq!(told, 2, "by either side:\n{books}");
+    });
 }

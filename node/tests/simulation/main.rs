@@ -25,6 +25,7 @@ mod random;
 #[path = "../../../protocol/tests/support/shortest.rs"]
 mod shortest;
 
+mod books;
 mod choices;
 mod halves;
 mod machine;

@@ -33,7 +33,7 @@ use self::{
 };
 use crate::{
     halves::state::State,
-    play::{Attempted, Failed, Played, Simulation, history_of},
+    play::{Attempted, Played, Simulation, history_of},
 };
 
 /// Histories of each run.
@@ -71,12 +71,9 @@ fn attempt(ground: &Ground, history: &[u8]) -> Attempted {
         let state = State::new(history, STEPS);
         let played = async { History::begin(ground, &state).await.play().await };
         let charged = AssertUnwindSafe(played).catch_unwind().await;
+        let Ok(charged) = charged else { return Err(state.failed(ground.consumer.wallet())) };
         let made = state.lock().choices.made();
-        let log = state.log();
-        match charged {
-            Ok(charged) => Ok(Played { charged: charged.micros(), commits_cut: 0, made, log }),
-            Err(_) => Err(Box::new(Failed { made, log, books: String::new() })),
-        }
+        Ok(Played { charged: charged.micros(), commits_cut: 0, made, log: state.log() })
     })
 }
 

@@ -32,10 +32,10 @@ const OWNERS_TASKS: u64 = 1;
 /// Not of calls, such as a comparison of the books.
 const TASKS_BESIDE_MAX: u64 = 4;
 /// Longer than what follows a call takes.
-const REST: Duration = Duration::from_secs(5);
+pub(super) const REST: Duration = Duration::from_secs(5);
 
 /// Runs a test beside both halves, whose service answers so and whose network loses nothing.
-fn with_halves(answer: Bytes, test: impl AsyncFnOnce(&Ground, &State, &ConsumerRun, &OwnerRun)) {
+pub(super) fn with_halves(answer: Bytes, test: impl AsyncFnOnce(&Ground, &State, &ConsumerRun, &OwnerRun)) {
     let (ground, _kept) = Ground::lay();
     play_on_this_thread();
     let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();

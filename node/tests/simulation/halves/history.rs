@@ -24,10 +24,10 @@ const RESTS_WITHIN: Duration = Duration::from_secs(1_800);
 const COMPARED_WITHIN: Duration = Duration::from_secs(60);
 
 pub struct History<'g> {
-    ground: &'g Ground,
-    state: State,
-    consumer: ConsumerRun,
-    owner: OwnerRun,
+    pub(super) ground: &'g Ground,
+    pub(super) state: State,
+    pub(super) consumer: ConsumerRun,
+    pub(super) owner: OwnerRun,
     consumer_runs: u64,
     last: u64,
 }
@@ -54,6 +54,10 @@ impl<'g> History<'g> {
                 90..97 => self = self.restart_owner().await,
                 _ => {}
             }
+        }
+        let hostile = self.state.lock().hostile.as_ref().map(|hostile| hostile.side);
+        if let Some(side) = hostile {
+            return self.judge_against(side).await;
         }
         self.come_to_rest().await;
         self.judge().await
@@ -172,7 +176,7 @@ impl<'g> History<'g> {
         sum(sold.values().map(|call| call.charged))
     }
 
-    fn sold(&self) -> BTreeMap<CallId, Call> {
+    pub(super) fn sold(&self) -> BTreeMap<CallId, Call> {
         let payer = self.ground.consumer.key.address();
         let rows = self.owner.ledger().calls_of(payer, None, usize::MAX, usize::MAX, |row| match row {
             ServedRow::Accepted(_) => None,
@@ -181,7 +185,7 @@ impl<'g> History<'g> {
         rows.unwrap().0.into_iter().collect()
     }
 
-    fn bought(&self) -> BTreeMap<CallId, Purchase> {
+    pub(super) fn bought(&self) -> BTreeMap<CallId, Purchase> {
         let purchases = self.consumer.ledger().purchases(usize::MAX).unwrap();
         purchases.into_iter().map(|purchase| (purchase.call_id, purchase)).collect()
     }

@@ -1,6 +1,6 @@
 //! The network between the two nodes: a message is lost before it leaves or after, overtakes one of another call, comes late over a
 //! connection that its sender has given up, or waits for a dead one; an answer is lost. A stranger that has seen a message sends the
-//! same before it, and gets nothing by it. Nothing else happens between them.
+//! same before it, and gets nothing by it. Nothing else happens between them, unless one side breaks the rules (`hostile.rs`).
 
 use std::time::Duration;
 
@@ -12,7 +12,10 @@ use tokio::{
     time::{Instant, sleep, sleep_until},
 };
 
-use super::state::{Shared, State, number};
+use super::{
+    hostile::ask_for_another,
+    state::{Shared, State, number},
+};
 
 /// Until a line that says nothing is found dead.
 const FOUND_DEAD: Duration = Duration::from_secs(9);
@@ -133,7 +136,8 @@ impl Passage {
                 };
                 sleep(back).await;
                 match answer {
-                    Some((reply, body)) if !is_answer_lost => {
+                    Some((mut reply, mut body)) if !is_answer_lost => {
+                        self.state.lock().answer_otherwise(&mut reply, &mut body);
                         self.tell(&format!("brings {}", answered(&reply)), &words);
                         exchange.answer(reply, body);
                     }
@@ -166,8 +170,15 @@ impl Passage {
         let (stolen, told) = exchange.arrive(STRANGER, false, self.origin);
         calls.send(stolen).await.ok()?;
         tokio::spawn(nothing_given(self.state.clone(), words.to_owned(), told));
-        let (call, answer) = exchange.arrive(self.caller, true, self.origin);
+        let (mut call, answer) = exchange.arrive(self.caller, true, self.origin);
+        let has_another = self.state.lock().ask_otherwise(&mut call.message);
         calls.send(call).await.ok()?;
+        if has_another {
+            let (mut other, unheard) = exchange.arrive(self.caller, true, self.origin);
+            ask_for_another(&mut other);
+            calls.send(other).await.ok()?;
+            tokio::spawn(async move { drop(unheard.await) });
+        }
         Some(answer)
     }
 

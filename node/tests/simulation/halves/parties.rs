@@ -116,6 +116,7 @@ impl ConsumerRun {
         tokio::spawn(carry(state.clone(), ground.consumer.key.address(), run, messages));
         let parts = run_of_half.parts.clone();
         let half = ConsumerHalf::start(parts, ground.catalog.clone(), ground.escrows()).await.unwrap();
+        state.lock().consumer = Some(run_of_half.parts.ledger.clone());
         let open = half.consumer.recover().unwrap();
         state.tell(format!("the consumer starts, {open} open"));
         Self { run: run_of_half, half, line, callers: JoinSet::new() }

@@ -1,6 +1,11 @@
 //! What the tasks of one history share: chance, the log, the connection, the owner that is there, and its service.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Duration,
+};
 
 use bytes::Bytes;
 use farthing_ledger::{Ledger, ServedRow};
@@ -11,7 +16,8 @@ use farthing_protocol::{Address, CallId, Usdc, call::Method};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::{sync::mpsc, time::Instant};
 
-use crate::{choices::Choices, service::Service};
+use super::hostile::{FORGED, Hostile};
+use crate::{books, choices::Choices, play::Failed, service::Service};
 
 /// Longer than an owner takes to store an answer.
 const STORED_WITHIN: Duration = Duration::from_secs(3);
@@ -30,6 +36,10 @@ pub struct Shared {
     pub has_faults: bool,
     pub usual: Usual,
     pub owner: Option<OwnerThere>,
+    /// The ledger of the newest run of the consumer.
+    pub consumer: Option<Ledger>,
+    /// The side that breaks the rules, if one does.
+    pub hostile: Option<Hostile>,
     /// Another one for each start of the owner.
     pub run: u64,
     pub connection: Connection,
@@ -165,6 +175,8 @@ impl State {
             has_faults: true,
             usual: Usual { way_ms_max: 300, service_ms: [1, 200], is_service_failing: false },
             owner: None,
+            consumer: None,
+            hostile: None,
             run: 0,
             connection: Connection::new(0),
             service: Service::default(),
@@ -207,6 +219,11 @@ impl State {
             Err(error) => (error.to_string(), is_told_free(error).then_some(Usdc::ZERO)),
         };
         let mut shared = self.lock();
+        if end.as_ref().is_ok_and(|bought| bought.body == FORGED) {
+            shared
+                .broken
+                .push(format!("the caller of {number} gets an answer that its owner did not sign for it"));
+        }
         shared.tell(format!("end of {number}: {words}"));
         shared.orders.entry(number).or_default().1 = charged;
     }
@@ -214,6 +231,27 @@ impl State {
     /// What happened so far, a line each.
     pub fn log(&self) -> String {
         self.lock().log.join("\n")
+    }
+
+    /// What both ledgers hold, as far as both are there.
+    pub fn books(&self, payer: Address) -> String {
+        let (consumer, owner) = {
+            let shared = self.lock();
+            (shared.consumer.clone(), shared.owner.as_ref().map(|owner| owner.ledger.clone()))
+        };
+        let mut lines = vec!["the consumer".to_owned()];
+        lines.extend(consumer.iter().flat_map(books::bought));
+        lines.push("the owner".to_owned());
+        lines.extend(owner.iter().flat_map(|ledger| books::sold(ledger, payer)));
+        lines.join("\n")
+    }
+
+    /// The end of a history that failed: its decisions, its steps and the books of both sides.
+    pub fn failed(&self, payer: Address) -> Box<Failed> {
+        let books = catch_unwind(AssertUnwindSafe(|| self.books(payer)));
+        let books = books.unwrap_or_else(|_| "the books cannot be read".to_owned());
+        let made = self.lock().choices.made();
+        Box::new(Failed { made, log: self.log(), books })
     }
 
     /// The server behind the service, which counts what it is asked for by `payer`.

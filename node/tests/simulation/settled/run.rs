@@ -237,6 +237,7 @@ impl ConsumerRun {
         tokio::spawn(carry(state.clone(), ground.consumer.wallet(), run, messages));
         let shop = Shop { accepts: Vec::new(), server: None };
         let node = Box::pin(NodeRun::start(ground, &ground.consumer, blocks, (disk, network, shop))).await;
+        state.lock().consumer = Some(node.ledger().clone());
         let this = Self { node, line };
         state.tell(format!("the consumer starts, with {:?} open", this.open()));
         this
