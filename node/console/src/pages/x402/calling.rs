@@ -16,11 +16,16 @@ pub(super) struct Way {
     pub(super) text: String,
 }
 
+/// The path below a server's address that was asked last for its price.
+pub(in crate::pages) fn asked_path(server: &X402Server) -> Option<&str> {
+    let root = server.url.trim_end_matches('/');
+    let path = server.terms.as_ref()?.url.strip_prefix(root)?;
+    (path.len() > 1 && path.starts_with('/')).then_some(path)
+}
+
 /// The ways to call a server: the path that was asked last is the example, with the highest price that its calls may have.
 pub(super) fn ways(server: &X402Server, gateway: &str) -> Vec<Way> {
-    let root = server.url.trim_end_matches('/');
-    let asked = server.terms.as_ref().and_then(|terms| terms.url.strip_prefix(root));
-    let path = asked.filter(|path| path.len() > 1 && path.starts_with('/')).unwrap_or(EXAMPLE_PATH);
+    let path = asked_path(server).unwrap_or(EXAMPLE_PATH);
     let most = server.max_price.map_or_else(|| EXAMPLE_PRICE.to_owned(), |most| most.to_string());
     let id = server.id.to_string();
     let body = json!({
