@@ -33,6 +33,7 @@ pub(super) fn ways(server: &X402Server, gateway: &str) -> Vec<Way> {
         "call_id": "order-7",
     });
     let command = format!("farthing call {id} GET {} --max-price {most}", quoted(path));
+    let client = format!("farthing sdk generate {id} --language python --output client");
     let curl = format!(
         "curl --cacert farthing-ca.pem -H \"Authorization: Bearer $CONSUMER_SECRET\" \\\n  -d {} \\\n  {gateway}/internal/call",
         quoted(&body.to_string())
@@ -43,6 +44,7 @@ pub(super) fn ways(server: &X402Server, gateway: &str) -> Vec<Way> {
         ("Command line", command),
         ("Body for /internal/call", pretty(&body)),
         ("curl", curl),
+        ("Client code, in twelve languages", client),
         ("Agent: arguments of call_service", pretty(&arguments)),
     ];
     ways.map(|(title, text)| Way { title, text: show::visible_lines(&text) }).into()
@@ -82,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_server_is_called_with_its_highest_price_at_the_path_that_was_asked() {
-        let [command, body, curl, agent] = <[Way; 4]>::try_from(ways(
+        let [command, body, curl, client, agent] = <[Way; 5]>::try_from(ways(
             &server(Some("0.5"), Some("https://data.example/api/it's")),
             "https://localhost:3000",
         ))
@@ -93,6 +95,7 @@ mod tests {
             assert!(body.text.contains(part), "{part}: {}", body.text);
         }
         assert!(curl.text.ends_with("https://localhost:3000/internal/call"), "{}", curl.text);
+        assert!(client.text.starts_with("farthing sdk generate 0b5f2a3e-"), "{}", client.text);
         for part in ["\"service\": \"0b5f2a3e-", "\"path\": \"/it's\"", "\"max_price\": \"0.50\""] {
             assert!(agent.text.contains(part), "{part}: {}", agent.text);
         }
