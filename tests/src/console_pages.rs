@@ -15,6 +15,8 @@ const NO_PAGES: &[&str] = &[
     "/panel/catalog/{id}/openapi.json",
     "/panel/catalog/{id}/sandbox/answer",
     "/panel/catalog/{id}/sandbox/preview",
+    "/panel/x402/{id}/call/answer",
+    "/panel/x402/{id}/call/preview",
     "/panel/catalog/{id}/sdk/file",
     "/panel/catalog/{id}/sdk/archive",
     "/panel/finance/history.csv",

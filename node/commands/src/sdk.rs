@@ -83,10 +83,24 @@ async fn make<T: Send + 'static>(
         let detail = format!("this language does not exist; expected one of {}", names.join(", "));
         return Err(Failed::new(StatusCode::BAD_REQUEST, &detail, "`farthing sdk languages` lists them."));
     };
-    let known = newest(node, id).await?;
     let origin = node.gateway_url();
-    let write = move || sdk::generate(&known, language, &origin, wishes).map(pack);
+    let Some((name, path)) = foreign(node, id) else {
+        let known = newest(node, id).await?;
+        let write = move || sdk::generate(&known, language, &origin, wishes).map(pack);
+        return Ok(node.catalog.in_turn(Queuer::User, write).await??);
+    };
+    let write = move || sdk::generate_for_server((id, &name), &path, language, &origin, wishes).map(pack);
     Ok(node.catalog.in_turn(Queuer::User, write).await??)
+}
+
+/// The name of an x402 server, and its path that was asked last; `None` of a service of the network.
+fn foreign(node: &Handles, id: ServiceId) -> Option<(String, String)> {
+    let server = node.foreign.servers().into_iter().find(|server| server.id == id)?;
+    let root = server.url.as_str().trim_end_matches('/');
+    let terms = node.foreign.terms(id);
+    let asked = terms.as_ref().and_then(|terms| terms.url.as_str().strip_prefix(root));
+    let path = asked.filter(|path| path.starts_with('/')).unwrap_or("/");
+    Some((server.name(), path.to_owned()))
 }
 
 answer!(SdkSnippets: snippets);

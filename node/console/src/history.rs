@@ -30,12 +30,21 @@ pub(super) enum CallStage {
     Ended,
 }
 
+/// Who sells what an exchange asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seller {
+    /// An owner of this network.
+    Owner,
+    X402Server,
+}
+
 /// One press of a button.
 #[derive(Debug, Clone)]
 pub(super) struct Exchange {
     /// Of a sample as well, which has no other use for it.
     pub(super) call_id: CallId,
     pub(super) service: ServiceId,
+    pub(super) seller: Seller,
     pub(super) at_secs: u64,
     /// The same moment, for what is counted from it: the time of day can be set.
     pub(super) began: Instant,
@@ -184,6 +193,7 @@ mod tests {
         Exchange {
             call_id: CallId::from_bytes([number; 16]),
             service: SERVICE,
+            seller: Seller::Owner,
             at_secs: u64::from(number),
             began: Instant::now() + Duration::from_secs(number.into()),
             live: true,

@@ -2,9 +2,9 @@
 
 use std::io::{Cursor, Write};
 
-use farthing_bridge::description::Operation;
+use farthing_bridge::description::{ApiDescription, Operation};
 use farthing_control::types::sdk::{SdkRequest, SnippetBody, SnippetPart, SnippetRequest};
-use farthing_protocol::Usdc;
+use farthing_protocol::{ServiceId, Usdc};
 use farthing_sdk::{self as sdk, Language, Options, Sdk, SdkError, UploadPart};
 use zip::{CompressionMethod, ZipWriter, result::ZipError, write::SimpleFileOptions};
 
@@ -24,6 +24,39 @@ pub fn generate(
     let SdkRequest { package, single_file, templates } = wishes;
     let options = Options { package, single_file, templates, ..options(known, origin) };
     sdk::generate(known.api().description(), language, &options)
+}
+
+/// Client code for an x402 server, which describes no operations: its `call` buys any path, and one method buys `path`.
+///
+/// # Errors
+/// [`SdkError`] for wishes that cannot be fulfilled.
+pub fn generate_for_server(
+    (id, name): (ServiceId, &str),
+    path: &str,
+    language: Language,
+    origin: &str,
+    wishes: SdkRequest,
+) -> Result<Sdk, SdkError> {
+    let example = Operation {
+        id: "get_example".to_owned(),
+        path: path.to_owned(),
+        summary: "Gets the path whose price your node asked last. `call` buys any other path of this server."
+            .to_owned(),
+        ..Operation::default()
+    };
+    let description =
+        ApiDescription { title: name.to_owned(), operations: vec![example], ..ApiDescription::default() };
+    let SdkRequest { package, single_file, templates } = wishes;
+    let options = Options {
+        service_id: id.to_string(),
+        service_name: name.to_owned(),
+        base_url: origin.to_owned(),
+        package,
+        single_file,
+        templates,
+        ..Options::default()
+    };
+    sdk::generate(&description, language, &options)
 }
 
 /// One call of the operation at `index` as code; `None` where the client has no words for it.

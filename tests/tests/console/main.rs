@@ -37,3 +37,4 @@ mod theft;
 mod under_way;
 mod uploads;
 mod x402;
+mod x402_calls;

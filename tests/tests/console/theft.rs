@@ -20,8 +20,14 @@ use crate::{
 
 const TO: &str = "0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf";
 /// Before anybody is logged in, and what is of the sender's browser alone.
-const HARMLESS: [&str; 5] =
-    ["/panel/setup", "/panel/login", "/panel/logout", "/panel/theme", "/panel/catalog/{id}/sandbox/cancel"];
+const HARMLESS: [&str; 6] = [
+    "/panel/setup",
+    "/panel/login",
+    "/panel/logout",
+    "/panel/theme",
+    "/panel/catalog/{id}/sandbox/cancel",
+    "/panel/x402/{id}/call/cancel",
+];
 /// What takes files.
 const UPLOADS: [&str; 4] = [
     "/panel/apis/new",

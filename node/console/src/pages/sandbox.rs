@@ -36,7 +36,7 @@ use crate::{
     failure::{Failure, Page},
     frame::{Section, Visit},
     headers::ShowsContent,
-    history::{Answer, CallStage, Exchange, StoredExchange},
+    history::{Answer, CallStage, Exchange, Seller, StoredExchange},
     page::Rendered,
 };
 
@@ -54,6 +54,7 @@ mod filled;
 mod preview;
 mod saving;
 mod sent;
+pub(super) mod server;
 pub(super) mod under_way;
 mod view;
 
@@ -173,6 +174,7 @@ pub(super) async fn act(
             let begun = Exchange {
                 call_id,
                 service: id,
+                seller: Seller::Owner,
                 at_secs: clock::now_secs(),
                 began: Instant::now(),
                 live: true,
@@ -218,6 +220,7 @@ async fn sample(node: &Local, id: ServiceId, operation: &str, fields: Fields) ->
     Ok(Exchange {
         call_id: CallId::from_bytes(*uuid::Uuid::new_v4().as_bytes()),
         service: id,
+        seller: Seller::Owner,
         at_secs: clock::now_secs(),
         began: Instant::now(),
         live: false,
@@ -404,8 +407,16 @@ fn bytes_shown(body: &SnippetBody) -> usize {
     }
 }
 
-pub(super) fn address(id: ServiceId) -> String {
+fn address(id: ServiceId) -> String {
     format!("/panel/catalog/{id}/sandbox")
+}
+
+/// The address of the page that shows an exchange.
+pub(super) fn page_of(exchange: &Exchange) -> String {
+    match exchange.seller {
+        Seller::Owner => address(exchange.service),
+        Seller::X402Server => server::address(exchange.service),
+    }
 }
 
 fn name_of(form: &CallForm) -> String {

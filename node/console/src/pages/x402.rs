@@ -34,6 +34,7 @@ use super::{
 
 mod calling;
 
+pub(super) use calling::asked_path;
 use calling::{Way, ways};
 
 const ADDRESS: &str = "/panel/x402";
@@ -144,7 +145,7 @@ fn words(text: Option<&str>, chars_max: usize) -> String {
 }
 
 /// The price, or the reason that there is none, in a few words.
-fn asks(terms: &X402Terms) -> String {
+pub(super) fn asks(terms: &X402Terms) -> String {
     match (terms.price, terms.status) {
         (Some(price), _) => format!("{} USDC", show::usdc(price.0)),
         (None, PAYMENT_REQUIRED) => "a payment that your node does not make".to_owned(),
@@ -153,7 +154,7 @@ fn asks(terms: &X402Terms) -> String {
 }
 
 /// The host of a server, which stands for a name.
-fn name_of(server: &X402Server) -> String {
+pub(super) fn name_of(server: &X402Server) -> String {
     let host = server.url.split('/').nth(2).unwrap_or_default();
     show::beginning(host, ADDRESS_CHARS_MAX)
 }
@@ -317,7 +318,7 @@ fn address(id: ServiceIdText) -> String {
 }
 
 /// The server of an address; what is none has no page.
-async fn server_of(node: &Local, id: &str) -> Result<X402Server, Failure> {
+pub(super) async fn server_of(node: &Local, id: &str) -> Result<X402Server, Failure> {
     let id: ServiceId = service_id(id)?;
     let servers = node.ask(endpoint::X402Servers).await?;
     servers.into_iter().find(|server| server.id.0 == id).ok_or_else(Failure::not_found)

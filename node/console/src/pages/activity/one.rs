@@ -123,7 +123,7 @@ fn page(frame: Frame, found: CallShown, kept: Option<&StoredExchange>) -> OneCal
         (call.outcome == CallOutcome::UnderWay).then(|| now_secs.saturating_sub(call.time_secs));
     let waiting = kept.filter(|_| elapsed_secs.is_some());
     let waiting = waiting.and_then(|kept| ShownUnderWay::of(&kept.exchange, None));
-    let here = kept.map(|kept| sandbox::address(kept.exchange.service)).unwrap_or_default();
+    let here = kept.map(|kept| sandbox::page_of(&kept.exchange)).unwrap_or_default();
     let mut facts = vec![("Time", show::utc(call.time_secs))];
     // One that is under way has a clock instead.
     facts.extend(elapsed_secs.is_none().then(|| ("Took", took(&call, now_secs))));

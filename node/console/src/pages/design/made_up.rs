@@ -288,6 +288,7 @@ fn waiting((outcome, is_let_go): (CallOutcome, bool)) -> ShownUnderWay {
         elapsed_secs: 4,
         at_most_secs: Some(30),
         is_let_go,
+        charged_if: "the owner answered",
         outcome: outcome::of(outcome),
     }
 }

@@ -31,12 +31,10 @@ pub(super) fn before(
     status: &Status,
     channels: &[Channel],
 ) -> Before {
-    let stopped = |words: &str| Some(Warning { words: words.to_owned(), is_final: true });
-    let mut warning = None;
+    let mut warning = stopped(status);
     if status.address.0 == owner {
-        warning = stopped("This is your own service. Your node cannot buy from itself, but other nodes can.");
-    } else if !status.spending {
-        warning = stopped("Spending is stopped on this node. See Finance › Limits to resume it.");
+        let words = "This is your own service. Your node cannot buy from itself, but other nodes can.";
+        warning = Some(Warning { words: words.to_owned(), is_final: true });
     }
     if price.is_zero() {
         let words = "This call is free.".to_owned();
@@ -46,18 +44,29 @@ pub(super) fn before(
     let open = channels.iter().find(|channel| {
         channel.role == ChannelRole::Payer && channel.peer.0 == owner && channel.state == ChannelState::Open
     });
-    let has_money = status.balance.usdc.is_some_and(|usdc| usdc.0 >= price);
-    let from_wallet = open.is_none() || deposit.is_some();
-    if warning.is_none() && from_wallet && !has_money {
-        let words =
-            format!("Your wallet does not have enough USDC for this call. Send some to {}.", status.address);
-        warning = Some(Warning { words, is_final: false });
-    }
+    let is_from_wallet = open.is_none() || deposit.is_some();
+    warning = warning.or_else(|| from_wallet(price, status).filter(|_| is_from_wallet));
     let left = open.map(|channel| channel.deposited.0.saturating_sub(channel.spent.0));
     let deposit_max = deposit.or(open.map(|_| Usdc::ZERO));
     let deposit = deposit.map(show::usdc);
     let words = told(left, deposit.as_deref());
     Before { words, deposit: deposit.filter(|_| !is_final), deposit_max, warning }
+}
+
+/// Tells what speaks against a call at this price that the wallet itself pays.
+pub(super) fn from_wallet(price: Usdc, status: &Status) -> Option<Warning> {
+    let has_money = status.balance.usdc.is_some_and(|usdc| usdc.0 >= price);
+    let poor = || {
+        let words =
+            format!("Your wallet does not have enough USDC for this call. Send some to {}.", status.address);
+        Warning { words, is_final: false }
+    };
+    stopped(status).or_else(|| (!has_money).then(poor))
+}
+
+fn stopped(status: &Status) -> Option<Warning> {
+    let words = "Spending is stopped on this node. See Finance › Limits to resume it.";
+    (!status.spending).then(|| Warning { words: words.to_owned(), is_final: true })
 }
 
 /// Says what is paid from where, by what is left on the channel with the owner and what is deposited first.
@@ -89,8 +98,7 @@ pub(super) fn paid(live: bool, answer: &Answer) -> String {
         return match problem.charged {
             Some(false) => "You were not charged.".to_owned(),
             Some(true) => "You were charged. Activity shows how much.".to_owned(),
-            None => "It is not known yet whether you were charged. Your node keeps asking the owner, and Activity will \
-                     show it. The same call is never paid twice."
+            None => "It is not known yet whether you were charged. Your node keeps asking, and Activity will show it. The same call is never paid twice."
                 .to_owned(),
         };
     }

@@ -205,9 +205,7 @@ impl FilledForm {
         let extra = if form.any_params { self.extra.as_str() } else { "" };
         for line in extra.lines().map(str::trim).filter(|line| !line.is_empty()) {
             let Some((name, value)) = line.split_once('=') else {
-                return Err(format!(
-                    "“More parameters” has the line “{line}”; write one name=value per line."
-                ));
+                return Err(format!("The line “{line}” is not a parameter. Write one name=value per line."));
             };
             if params.iter().any(|(own, _)| own == name) {
                 return Err(format!("The parameter “{name}” is given twice. Remove one."));

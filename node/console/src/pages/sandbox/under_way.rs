@@ -26,13 +26,13 @@ use crate::{
     access::SessionId,
     failure::Page,
     form::HarmlessForm,
-    history::{Answer, CallStage, Exchange},
+    history::{Answer, CallStage, Exchange, Seller},
     outcome::{self, ShownOutcome},
     page::SOON,
     pages::service::service_id,
 };
 
-use super::{address, answer::read_timing};
+use super::{address, answer::read_timing, page_of};
 
 /// A call that is under way, as the template shows it.
 pub(in crate::pages) struct ShownUnderWay {
@@ -41,6 +41,8 @@ pub(in crate::pages) struct ShownUnderWay {
     /// Seconds that an answer may take, where the owner says so.
     pub(in crate::pages) at_most_secs: Option<u64>,
     pub(in crate::pages) is_let_go: bool,
+    /// What a call must have come to before it is charged, in words.
+    pub(in crate::pages) charged_if: &'static str,
     pub(in crate::pages) outcome: ShownOutcome,
 }
 
@@ -52,6 +54,10 @@ impl ShownUnderWay {
             elapsed_secs: exchange.began.elapsed().as_secs(),
             at_most_secs,
             is_let_go: exchange.stage == CallStage::LetGo,
+            charged_if: match exchange.seller {
+                Seller::Owner => "the owner answered",
+                Seller::X402Server => "the server took the payment",
+            },
             outcome: shown(exchange.stage),
         })
     }
@@ -141,7 +147,10 @@ pub(in crate::pages) async fn cancel(
     form: HarmlessForm<CancelFields>,
 ) -> Page {
     let (id, call_id) = (service_id(&id)?, form.fields.call.0);
-    panel.0.history.let_go(form.visit.session.id(), call_id);
+    let (history, session) = (&panel.0.history, form.visit.session.id());
+    history.let_go(session, call_id);
     panel.changed();
-    Ok(Redirect::to(&format!("{}?call={call_id}#answer", address(id))).into_response())
+    let kept = history.of(session, id).into_iter().find(|kept| kept.exchange.call_id == call_id);
+    let page = kept.map_or_else(|| address(id), |kept| page_of(&kept.exchange));
+    Ok(Redirect::to(&format!("{page}?call={call_id}#answer")).into_response())
 }

@@ -158,17 +158,17 @@ struct BodyShown {
 }
 
 /// An exchange of this session.
-struct Past {
-    link: String,
-    operation: String,
-    live: bool,
-    outcome: ShownOutcome,
+pub(super) struct Past {
+    pub(super) link: String,
+    pub(super) operation: String,
+    pub(super) live: bool,
+    pub(super) outcome: ShownOutcome,
     /// The status of an answer, or the network's word in place of it.
-    detail: String,
-    charged: String,
-    took: String,
-    when: String,
-    is_shown: bool,
+    pub(super) detail: String,
+    pub(super) charged: String,
+    pub(super) took: String,
+    pub(super) when: String,
+    pub(super) is_shown: bool,
 }
 
 impl SandboxTemplate {
@@ -327,7 +327,7 @@ fn hint(description: &str) -> String {
     show::beginning(&description.replace('`', ""), HINT_CHARS_MAX)
 }
 
-fn past(kept: &StoredExchange, here: &str, shown: Option<CallId>) -> Past {
+pub(super) fn past(kept: &StoredExchange, here: &str, shown: Option<CallId>) -> Past {
     let exchange = &kept.exchange;
     let answer = &exchange.answer;
     let has_ended = exchange.stage == CallStage::Ended;

@@ -16,11 +16,16 @@ pub(super) struct Way {
     pub(super) text: String,
 }
 
+/// The path below a server's address that was asked last for its price.
+pub(in crate::pages) fn asked_path(server: &X402Server) -> Option<&str> {
+    let root = server.url.trim_end_matches('/');
+    let path = server.terms.as_ref()?.url.strip_prefix(root)?;
+    (path.len() > 1 && path.starts_with('/')).then_some(path)
+}
+
 /// The ways to call a server: the path that was asked last is the example, with the highest price that its calls may have.
 pub(super) fn ways(server: &X402Server, gateway: &str) -> Vec<Way> {
-    let root = server.url.trim_end_matches('/');
-    let asked = server.terms.as_ref().and_then(|terms| terms.url.strip_prefix(root));
-    let path = asked.filter(|path| path.len() > 1 && path.starts_with('/')).unwrap_or(EXAMPLE_PATH);
+    let path = asked_path(server).unwrap_or(EXAMPLE_PATH);
     let most = server.max_price.map_or_else(|| EXAMPLE_PRICE.to_owned(), |most| most.to_string());
     let id = server.id.to_string();
     let body = json!({
@@ -28,6 +33,7 @@ pub(super) fn ways(server: &X402Server, gateway: &str) -> Vec<Way> {
         "call_id": "order-7",
     });
     let command = format!("farthing call {id} GET {} --max-price {most}", quoted(path));
+    let client = format!("farthing sdk generate {id} --language python --output client");
     let curl = format!(
         "curl --cacert farthing-ca.pem -H \"Authorization: Bearer $CONSUMER_SECRET\" \\\n  -d {} \\\n  {gateway}/internal/call",
         quoted(&body.to_string())
@@ -38,6 +44,7 @@ pub(super) fn ways(server: &X402Server, gateway: &str) -> Vec<Way> {
         ("Command line", command),
         ("Body for /internal/call", pretty(&body)),
         ("curl", curl),
+        ("Client code, in twelve languages", client),
         ("Agent: arguments of call_service", pretty(&arguments)),
     ];
     ways.map(|(title, text)| Way { title, text: show::visible_lines(&text) }).into()
@@ -77,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_server_is_called_with_its_highest_price_at_the_path_that_was_asked() {
-        let [command, body, curl, agent] = <[Way; 4]>::try_from(ways(
+        let [command, body, curl, client, agent] = <[Way; 5]>::try_from(ways(
             &server(Some("0.5"), Some("https://data.example/api/it's")),
             "https://localhost:3000",
         ))
@@ -88,6 +95,7 @@ mod tests {
             assert!(body.text.contains(part), "{part}: {}", body.text);
         }
         assert!(curl.text.ends_with("https://localhost:3000/internal/call"), "{}", curl.text);
+        assert!(client.text.starts_with("farthing sdk generate 0b5f2a3e-"), "{}", client.text);
         for part in ["\"service\": \"0b5f2a3e-", "\"path\": \"/it's\"", "\"max_price\": \"0.50\""] {
             assert!(agent.text.contains(part), "{part}: {}", agent.text);
         }
