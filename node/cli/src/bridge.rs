@@ -203,6 +203,7 @@ fn document(context: &Context, intake: &Intake, version: &str) -> Result<(), Fai
 /// A description that the readers made and that breaks a rule of descriptions: nothing an owner can correct.
 fn unusable(error: &ApiError) -> Failure {
     Failure::new(Exit::Failure, format!("the description cannot be offered: {error}"))
+        .next("report it, with the description, as an error of this program")
 }
 
 impl From<IntakeError> for Failure {

@@ -8,10 +8,7 @@ use std::{
 
 use clap::{Args, Subcommand};
 use farthing_control::{endpoint, types::Approval};
-use farthing_mcp::{
-    ServeError,
-    clients::{self, AgentProgram, UserFolders},
-};
+use farthing_mcp::clients::{self, AgentProgram, UserFolders};
 use farthing_os::files;
 
 use super::{
@@ -107,13 +104,9 @@ async fn serve(context: &Context, secret: &str) -> Result<(), Failure> {
              starts it. Press Ctrl-D to end it.",
         );
     }
-    farthing_mcp::serve(context.node()?, secret).await.map_err(|error| {
-        let next = match error {
-            ServeError::Protocol(_) => "start it from a program that speaks the protocol; see docs/agents.md",
-            ServeError::BrokenOff(_) => "start it again",
-        };
-        Failure::new(Exit::Failure, &error).next(next)
-    })
+    farthing_mcp::serve(context.node()?, secret)
+        .await
+        .map_err(|error| Failure::new(Exit::Failure, &error).next(error.next_step()))
 }
 
 fn install(context: &Context, secret: &str, install: &Install) -> Result<(), Failure> {
@@ -155,7 +148,8 @@ fn write(program: AgentProgram, file: &Path, command: &str, arguments: &[String]
         .merged(&before, command, arguments)
         .map_err(|error| failed("changed", &error).next("add the entry by hand; --print shows it"))?;
     if let Some(folder) = file.parent() {
-        fs::create_dir_all(folder).map_err(|error| failed("written", &error))?;
+        fs::create_dir_all(folder)
+            .map_err(|error| failed("written", &error).next(files::next_step(&error)))?;
     }
     files::replace_private(&file, after.as_bytes())
         .map_err(|error| failed("written", &error).next(files::next_step(&error)))

@@ -76,11 +76,8 @@ impl From<LevelsError> for Failed {
     fn from(error: LevelsError) -> Self {
         match error {
             LevelsError::Webhook(error) => error.into(),
-            LevelsError::NotStored(ref cause) => {
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, &error, cause.next_step())
-            }
-            LevelsError::NoRandomness(_) => {
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, &error, "Try again in a moment.")
+            LevelsError::NotStored(_) | LevelsError::NoRandomness(_) => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, &error, error.next_step())
             }
         }
     }

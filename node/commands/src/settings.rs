@@ -3,7 +3,7 @@
 //! What is changed is tried first, then stored, and holds from the next start on: [`restart`] ends running calls and
 //! starts the same program again in the same process.
 
-use std::{path::Path, sync::Arc};
+use std::{io, path::Path, sync::Arc};
 
 use axum::{
     Json, Router,
@@ -26,7 +26,7 @@ use farthing_node::{
     chain_spec::chain_spec,
     handles::Handles,
 };
-use farthing_os::{clock, secret::SecretText};
+use farthing_os::{clock, files, secret::SecretText};
 use farthing_shared::blocking::run_blocking;
 use parking_lot::RwLock;
 use tokio_util::sync::CancellationToken;
@@ -117,7 +117,8 @@ fn chain_now(running: &RunningNode) -> Result<ChainSettings, Failed> {
 
 fn spec_of(config: &config::Config) -> Result<ChainSpec, Failed> {
     chain_spec(config).map_err(|error| {
-        Failed::new(StatusCode::BAD_REQUEST, &error, None::<&str>).saying("Nothing was changed.")
+        Failed::new(StatusCode::BAD_REQUEST, &error, "Set it in `farthing.toml`.")
+            .saying("Nothing was changed.")
     })
 }
 
@@ -168,7 +169,9 @@ fn chosen(running: &RunningNode, request: &ChainSettingsRequest) -> Result<UserS
         [(RPC_URLS, urls.map(Vec::as_slice)), (CONFIRMATIONS, confirmations.as_ref().map(|one| &one[..]))];
     let (data_dir, settings) = (&running.node.config.node.data_dir, running.settings());
     let mut chosen = UserSettings::read(data_dir).map_err(|error| {
-        Failed::new(StatusCode::SERVICE_UNAVAILABLE, &error, None::<&str>).saying("Nothing was changed.")
+        // A file that is no TOML says itself what to do with it.
+        let next = (error.kind() != io::ErrorKind::InvalidData).then(|| files::next_step(&error));
+        Failed::new(StatusCode::SERVICE_UNAVAILABLE, &error, next).saying("Nothing was changed.")
     })?;
     for (name, value) in named {
         let Some(key) = SettingKey::find(name) else { continue };

@@ -93,7 +93,7 @@ impl Failure {
             StatusCode::FORBIDDEN,
             "The form needs your password",
             "You entered your password too long ago. Nothing was changed.",
-            "Go back, type your password into the form, and send the form again.",
+            "Go back, reload the page, type your password into the form, and send the form again.",
         )
     }
 

@@ -52,6 +52,8 @@ mod session_store;
 mod show;
 pub mod socket;
 mod table;
+#[cfg(test)]
+mod testing;
 mod texts;
 mod theme;
 

@@ -41,8 +41,8 @@ pub struct Raw;
 pub enum Danger {
     /// It looks, or does what can be undone.
     Low,
-    /// It moves money, shows a secret, cannot be undone, or decides which server gets the owner's keys: the console asks
-    /// for the password again.
+    /// It moves money, shows a secret, cannot be undone, or decides which server gets the owner's keys or what others may
+    /// call there with them: the console asks for the password again.
     High,
 }
 

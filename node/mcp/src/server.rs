@@ -49,6 +49,16 @@ pub enum ServeError {
     BrokenOff(String),
 }
 
+impl ServeError {
+    #[must_use]
+    pub const fn next_step(&self) -> &'static str {
+        match self {
+            Self::Protocol(_) => "start it from a program that speaks the protocol; see docs/agents.md",
+            Self::BrokenOff(_) => "start it again",
+        }
+    }
+}
+
 /// The consumer secret that a request presented, among the extensions of the request.
 #[derive(Debug, Clone)]
 pub struct PresentedSecret {

@@ -53,6 +53,16 @@ pub enum LevelsError {
     NoRandomness(#[source] std::io::Error),
 }
 
+impl LevelsError {
+    pub const fn next_step(&self) -> &'static str {
+        match self {
+            Self::Webhook(error) => error.next_step(),
+            Self::NotStored(error) => error.next_step(),
+            Self::NoRandomness(_) => "Try again in a moment.",
+        }
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 struct StoredLevels {
     usdc_below: Text<Usdc>,

@@ -16,7 +16,7 @@ use serde_json::json;
 
 use crate::{
     register::begin,
-    support::{Node, set_up},
+    support::{Node, PASSWORD, set_up},
 };
 
 async fn shown(node: &Node) -> Result<ApiShown> {
@@ -219,6 +219,41 @@ async fn an_operation_is_hidden_and_offered_again_and_a_later_reading_keeps_what
     ensure!(now.api.name == "Renamed" && now.tags == ["kept"], "a reading lost what was changed: {now:?}");
     farthing(&node.process, &["api", "edit", &id.to_string(), "--hide", "GET /b"]).await?.ends_with(0)?;
     ensure!(offers(&shown(&node).await?) == ["/a"]);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_an_old_password_no_page_decides_what_others_may_call_with_the_owners_keys() -> Result<()> {
+    let (mut node, mut browser) = Node::opened().await?;
+    let item = json!({ "get": { "responses": { "200": { "description": "Fine" } } } });
+    let document = |paths: serde_json::Value| {
+        json!({ "openapi": "3.1.0", "info": { "title": "Things", "version": "1" },
+            "servers": [{ "url": "http://127.0.0.1:9" }], "paths": paths })
+        .to_string()
+    };
+    let draft = begin(&mut browser, &document(json!({ "/a": item, "/b": item })), "0.1").await?;
+    ensure!(browser.post(&format!("{draft}/preview"), &[]).await?.status == 303);
+    let id = shown(&node).await?.api.id;
+    let (own, price) = (format!("/panel/apis/{id}"), format!("/panel/apis/{id}/price"));
+    node.restart(&mut browser).await?;
+
+    let hide = [("operation", "GET /a"), ("price", "0.1"), ("go", "hide")];
+    ensure!(browser.press(&price, &hide).await?.asks_for_password(), "hiding asks for the password");
+    let newer = document(json!({ "/admin": item }));
+    let file = ("file", Some("api.json"), newer.as_bytes());
+    let operation = ("operation", None, &b"GET /a"[..]);
+    for (path, go) in [("read-again", "apply"), ("read-again", "see"), ("offer", "offer"), ("offer", "hide")]
+    {
+        let parts = [operation, ("go", None, go.as_bytes()), file];
+        let page = browser.upload(&format!("{own}/{path}"), &parts).await?;
+        ensure!(page.status == 403 && page.body.contains("too long ago"), "{path} {go}: {page:?}");
+    }
+    ensure!(offers(&shown(&node).await?) == ["/a", "/b"], "nothing was changed");
+    let page = browser.get(&own).await?;
+    ensure!(page.body.contains("<label for=\"console-password\">Console password</label>"), "{page:?}");
+    let password = ("console_password", None, PASSWORD.as_bytes());
+    let page = browser.upload(&format!("{own}/read-again"), &[password, ("go", None, b"see"), file]).await?;
+    ensure!(page.body.contains("Added: GET /admin"), "{page:?}");
     Ok(())
 }
 

@@ -5,6 +5,7 @@
 //! and `nft`; where they are missing every case is skipped and says so. `make nat-test` runs all of it; how fast it is,
 //! `make lab` measures.
 
+mod documented;
 mod forwarding;
 mod nearby;
 mod outages;

@@ -1,25 +1,7 @@
 //! Owners whose router forwards nothing sell all the same: what becomes of a call, for each pair of routers.
 //!
-//! | owner's router | consumer | outcome |
-//! |---|---|---|
-//! | lets in everybody once a port is open (endpoint-independent) | behind any | direct, without a relay |
-//! | lets in whom it wrote to, from any port (address-dependent) | behind a plain NAT | direct |
-//! | | behind a symmetric NAT | direct |
-//! | lets in answers alone (address- and port-dependent) | public host | direct |
-//! | | behind a plain NAT | direct |
-//! | | behind a symmetric NAT | relayed |
-//! | | in the owner's own LAN (hairpin) | relayed |
-//! | symmetric | public host | direct |
-//! | | behind a plain NAT | relayed |
-//! | | behind a symmetric NAT | relayed |
-//! | two, the second one the provider's (CGNAT) | behind a plain NAT | direct |
-//! | | behind a symmetric NAT | relayed |
-//! | firewall of IPv6, which lets in answers alone | behind another one | direct |
-//! | any, and a relay dies | behind a symmetric NAT | relayed, through another one |
-//! | any, and no node is a relay | any | said in words |
-//!
-//! `CASES` (`tests/src/lab/cases.rs`) has those that begin through a relay. A relay that lies is played in
-//! `node/network/tests/network/relays.rs`.
+//! `CASES` (`tests/src/lab/cases.rs`) has the pairs that begin through a relay; `documented.rs` compares them with the table for
+//! owners. A relay that lies is played in `node/network/tests/network/relays.rs`.
 
 use std::time::Duration;
 

@@ -22,6 +22,7 @@ const FIELDS_MAX: usize = 32;
 
 /// The first fields of a form with files: the key, and the password where there is no key. Nothing of a form is kept
 /// before they were right.
+#[derive(Debug)]
 pub(crate) struct Gate {
     from: IpAddr,
     proof: Proof,
@@ -86,6 +87,7 @@ impl Gate {
 #[derive(Debug)]
 pub(crate) struct Upload {
     pub(crate) visit: Visit,
+    gate: Gate,
     fields: HashMap<String, UploadField>,
 }
 
@@ -97,6 +99,14 @@ struct UploadField {
 }
 
 impl Upload {
+    /// As [`Form::reauthenticated`].
+    ///
+    /// # Errors
+    /// The password must be typed into the form.
+    pub(crate) fn reauthenticated(&self) -> Result<Reauthenticated, Failure> {
+        self.gate.reauthenticated(&self.visit)
+    }
+
     /// Returns the text that was typed, or stands in the file; empty when there is none.
     pub(crate) fn text(&self, name: &str) -> &str {
         self.fields.get(name).map_or("", |field| &field.text)
@@ -143,7 +153,7 @@ impl FromRequest<ConsoleState> for Upload {
             fields.insert(name, UploadField { text, file_name });
         }
         gate.passed()?;
-        Ok(Self { visit, fields })
+        Ok(Self { visit, gate, fields })
     }
 }
 

@@ -63,7 +63,7 @@ pub(super) async fn show(visit: Visit, Query(asked): Query<NetworkParams>) -> Pa
     // A stable order, so that the page does not jump while it is read.
     peers.sort_by_key(|peer| (peer.rtt_us.unwrap_or(u64::MAX) / 20_000, peer.wallet));
     let page = NetworkTemplate {
-        transports: [("TCP", reach.tcp), ("QUIC, over UDP", reach.quic)],
+        transports: transports(&reach),
         traffic: [
             ("Sent", pace(traffic.sent_bytes_per_sec), show::size(traffic.sent_bytes)),
             ("Received", pace(traffic.received_bytes_per_sec), show::size(traffic.received_bytes)),
@@ -76,6 +76,10 @@ pub(super) async fn show(visit: Visit, Query(asked): Query<NetworkParams>) -> Pa
         frame,
     };
     Ok(Rendered(&page).into_response())
+}
+
+const fn transports(reach: &Reach) -> [(&'static str, ReachState); 2] {
+    [("TCP", reach.tcp), ("QUIC, over UDP", reach.quic)]
 }
 
 /// Bytes of a second.
@@ -107,4 +111,68 @@ pub(super) const fn state(state: ReachState) -> (&'static str, &'static str) {
 pub(super) async fn test(State(panel): State<ConsoleState>, _: Form<NoFields>) -> Result<Redirect, Failure> {
     panel.node().ask(endpoint::TestReach).await?;
     Ok(Redirect::to("/panel/network"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{frame, reach};
+
+    fn page(reach: Reach) -> String {
+        let page = NetworkTemplate {
+            frame: frame(),
+            transports: transports(&reach),
+            reach,
+            traffic: ["Sent", "Received"].map(|name| (name, pace(0), show::size(0))),
+            ranges: Ranges::new("/panel/network", "over-time", range_named(None)),
+            over_time: Markup::default(),
+            peers: Vec::new(),
+            peers_hidden: 0,
+        };
+        page.render().unwrap()
+    }
+
+    #[test]
+    fn the_page_tells_in_words_whether_calls_come_directly_or_through_relays_or_not_at_all() {
+        use ReachState::{NotReachable, Reachable, Testing, Unknown};
+        let tiles = |tcp: &str, quic: &str| {
+            [("TCP", tcp), ("QUIC, over UDP", quic)]
+                .map(|(name, shown)| format!("<dt>{name}</dt><dd class={shown}</dd>"))
+        };
+        let (good, bad) = ("\"good\">Reachable", "\"bad\">Not reachable");
+        let (testing, unknown) = ("\"plain\">Testing", "\"plain\">Not known yet");
+        for (summary, states, relays, shown) in [
+            (
+                "Port 3001: TCP reachable; UDP not forwarded.",
+                [Reachable, NotReachable],
+                &[][..],
+                tiles(good, bad),
+            ),
+            (
+                "Callers reach this node through the relays 0x… and 0x….",
+                [NotReachable, NotReachable],
+                &[1, 2][..],
+                tiles(bad, bad),
+            ),
+            (
+                "No connected node is a relay, so nobody can call this node.",
+                [NotReachable; 2],
+                &[][..],
+                tiles(bad, bad),
+            ),
+            ("Port 3001: being tested.", [Testing; 2], &[][..], tiles(testing, testing)),
+            ("Port 3001: not tested yet.", [Unknown; 2], &[][..], tiles(unknown, unknown)),
+        ] {
+            let html = page(reach(summary, states, relays));
+            assert!(html.contains(&format!("<p class=\"lead\">{summary}</p>")), "{summary}: {html}");
+            for tile in shown {
+                assert!(html.contains(&tile), "{summary}: {tile}: {html}");
+            }
+            assert_eq!(
+                html.contains("Not tested yet. Your node asks peers"),
+                states == [Unknown; 2],
+                "{summary}"
+            );
+        }
+    }
 }

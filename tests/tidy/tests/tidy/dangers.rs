@@ -7,13 +7,7 @@ use crate::{
 
 const LIST: &str = "node/control/src/endpoint/list.rs";
 /// Functions that ask the node for something dangerous and leave the password to somebody else, each with the reason.
-const ELSEWHERE: [(&str, &str, &str); 8] = [
-    (
-        "apis/one.rs",
-        "change",
-        "`edit.rs` asks before a server or a key is changed; operations can be hidden and offered without",
-    ),
-    ("apis/one.rs", "read_again", "the service keeps its server and its keys, whatever its description says"),
+const ELSEWHERE: [(&str, &str, &str); 6] = [
     ("finance/send.rs", "carry_out", "the button that starts it asks"),
     ("register/details.rs", "try_out", "the button that starts it asks"),
     ("register/preview.rs", "publish", "the button that starts it asks"),
@@ -21,8 +15,8 @@ const ELSEWHERE: [(&str, &str, &str); 8] = [
     ("setup/words.rs", "show", "the address that shows the words is told by `reveal`, which asks"),
     ("x402.rs", "tell", "the handlers of its forms ask"),
 ];
-/// Proofs of the password.
-const PROOFS: [&str; 2] = ["reauthenticated()", "confirmed()"];
+/// Proofs of the password, asked for or handed over.
+const PROOFS: [&str; 3] = ["reauthenticated()", "confirmed()", "_: Reauthenticated"];
 
 #[test]
 fn a_page_asks_for_the_password_before_it_does_what_is_dangerous() {

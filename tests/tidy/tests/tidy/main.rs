@@ -1,11 +1,11 @@
 //! The promises of ARCHITECTURE.md that a compiler does not check: directions, purity, size, and documents that name files which exist.
 //!
-//! Directions between packages are read from `cargo metadata`, those between modules from the source text (`source.rs`). A failure
-//! lists every breach with its file and what to do, so that one run is enough.
+//! Directions between packages come from `cargo metadata`, others from the source text (`source.rs`). A failure lists every breach.
 
 mod adapters;
 mod clocks;
 mod dangers;
+mod failures;
 mod features;
 mod links;
 mod modules;

@@ -147,8 +147,14 @@ pub(in crate::pages) async fn save(Path(text): Path<String>, form: Form<EditFiel
     let (node, id) = (form.visit.panel.node(), service_id(&text)?);
     let shown = node.ask(endpoint::ShowApi.of(id)).await?;
     let request = form.fields.request(&shown);
-    if request.as_ref().is_ok_and(decides_who_gets_keys) {
-        let _ = form.confirmed()?;
+    match &request {
+        Ok(request) if decides_who_gets_keys(request) => {
+            let _ = form.confirmed()?;
+        }
+        Ok(request) if !is_empty(request) => {
+            let _ = form.reauthenticated()?;
+        }
+        Ok(_) | Err(_) => {}
     }
     let outcome = match request {
         Ok(request) if is_empty(&request) => Ok(None),
@@ -181,18 +187,21 @@ pub(in crate::pages) struct RemoveFields {
 
 /// Stops adding a secret to requests.
 pub(in crate::pages) async fn remove_secret(Path(text): Path<String>, form: Form<RemoveFields>) -> Page {
-    let Form { visit, fields, .. } = form;
-    if fields.sure.is_none() {
+    if form.fields.sure.is_none() {
+        let visit = &form.visit;
         let shown = visit.panel.node().ask(endpoint::ShowApi.of(service_id(&text)?)).await?;
         let problem = "Confirm that your server works without it: a removed secret cannot be shown again.";
-        return page(&visit, &shown, EditFields::of(&shown), Some(problem.to_owned())).await;
+        return page(visit, &shown, EditFields::of(&shown), Some(problem.to_owned())).await;
     }
+    let proof = form.reauthenticated()?;
+    let Form { visit, fields, .. } = form;
     let request = EditRequest { remove_secrets: vec![fields.name], ..EditRequest::default() };
-    change(&visit, &text, request).await
+    change(&visit, &text, request, proof).await
 }
 
 /// Hides an operation, or offers it again; the second may need the description's file.
 pub(in crate::pages) async fn offer(Path(text): Path<String>, mut upload: Upload) -> Page {
+    let proof = upload.reauthenticated()?;
     let named = operation_sent(upload.text("operation"))?;
     let source = upload.source();
     let request = match upload.text("go") {
@@ -200,5 +209,5 @@ pub(in crate::pages) async fn offer(Path(text): Path<String>, mut upload: Upload
         "offer" => EditRequest { offer: vec![named], source, ..EditRequest::default() },
         _ => return Err(Failure::unreadable("`go` is neither `hide` nor `offer`.")),
     };
-    change(&upload.visit, &text, request).await
+    change(&upload.visit, &text, request, proof).await
 }

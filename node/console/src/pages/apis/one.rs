@@ -16,6 +16,7 @@ use serde::Deserialize;
 
 use super::{ApiRow, operations, row};
 use crate::{
+    access::Reauthenticated,
     failure::Page,
     form::{Form, upload::Upload},
     frame::{Frame, Section, Visit},
@@ -60,6 +61,7 @@ struct ApiTemplate {
     /// Read again by its address alone; a file has to be given anew.
     source_is_url: bool,
     has_source: bool,
+    needs_password: bool,
     secrets: String,
     findings: Vec<Finding>,
     offers_count: usize,
@@ -146,6 +148,7 @@ pub(super) async fn page(
         version: shown.api.listing_version,
         source_is_url: shown.origin == DescriptionOrigin::Url,
         has_source: shown.origin != DescriptionOrigin::ByHand,
+        needs_password: visit.session.reauthenticated(now_secs).is_none(),
         source: show::visible(&shown.source),
         secrets: shown.secrets.iter().map(|name| show::visible(name)).collect::<Vec<_>>().join(", "),
         findings: report_findings(&shown.report),
@@ -198,16 +201,17 @@ pub(in crate::pages) struct PriceFields {
 
 /// The default price, or that of one operation; or that operation is not offered any more.
 pub(in crate::pages) async fn set_price(Path(text): Path<String>, form: Form<PriceFields>) -> Page {
-    let Form { visit, fields, .. } = form;
     let id = service_id(&text)?;
-    let operation = match fields.operation.as_str() {
+    let operation = match form.fields.operation.as_str() {
         "" => None,
         named => Some(operation_sent(named)?),
     };
-    if fields.go == "hide" {
+    if form.fields.go == "hide" {
+        let proof = form.reauthenticated()?;
         let hide = operation.into_iter().collect();
-        return change(&visit, &text, EditRequest { hide, ..EditRequest::default() }).await;
+        return change(&form.visit, &text, EditRequest { hide, ..EditRequest::default() }, proof).await;
     }
+    let Form { visit, fields, .. } = form;
     let price = price("Price", &fields.price).map_err(|wrong| wrong.words());
     let request = price.map(|price| PriceRequest { price: price.into(), operation });
     let outcome = told(visit.panel.node(), endpoint::PriceApi.of(id), request).await?;
@@ -220,8 +224,11 @@ pub(in crate::pages) async fn set_price(Path(text): Path<String>, form: Form<Pri
 }
 
 /// Reads the description again: from its address, or a newer file. Shows what is different, or publishes it.
+///
+/// A description decides which paths of the server others may call with the owner's keys.
 pub(in crate::pages) async fn read_again(Path(text): Path<String>, mut upload: Upload) -> Page {
     let id = service_id(&text)?;
+    let _ = upload.reauthenticated()?;
     let apply = upload.text("go") == "apply";
     let source = upload.source();
     let visit = upload.visit;
@@ -260,7 +267,7 @@ pub(super) fn changed(id: ServiceId, edited: &Edited) -> Redirect {
 }
 
 /// Publishes a change and shows the service again.
-pub(super) async fn change(visit: &Visit, text: &str, request: EditRequest) -> Page {
+pub(super) async fn change(visit: &Visit, text: &str, request: EditRequest, _: Reauthenticated) -> Page {
     let id = service_id(text)?;
     match mendable(visit.panel.node().tell(endpoint::EditApi.of(id), &request).await)? {
         Ok(edited) => Ok(changed(id, &edited).into_response()),

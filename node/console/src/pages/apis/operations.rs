@@ -6,6 +6,7 @@ use farthing_control::{
     endpoint,
     types::{DescriptionOrigin, Offer, OperationName},
 };
+use farthing_os::clock;
 use farthing_values::ServiceId;
 use serde::Deserialize;
 
@@ -42,6 +43,7 @@ struct OperationsTemplate {
     id: String,
     name: String,
     has_source: bool,
+    needs_password: bool,
     /// Read again by its address alone; a file has to be given anew.
     source_is_url: bool,
     offers: Vec<OfferRow>,
@@ -89,6 +91,7 @@ pub(super) async fn page(visit: &Visit, text: &str, number: usize, problem: Opti
         id: id.to_string(),
         name: show::visible(&shown.api.name),
         has_source: shown.origin != DescriptionOrigin::ByHand,
+        needs_password: visit.session.reauthenticated(clock::now_secs()).is_none(),
         source_is_url: shown.origin == DescriptionOrigin::Url,
         offers: offers.map(offer).collect(),
         offers_count: shown.offers.len(),

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::json;
-
 use super::*;
+use crate::testing::frame;
 
 const STYLES: [&str; 5] = [
     include_str!("../../../assets/charts.css"),
@@ -55,30 +54,6 @@ const LAYOUTS: [&str; 31] = [
 ];
 /// Pictures that fill a page of their own, and what a script adds to a chart that has the focus.
 const PICTURES: [&str; 8] = ["area", "here", "land", "map", "place", "preview", "qr", "told"];
-
-fn frame() -> Frame {
-    let address = "0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf";
-    let status = json!({
-        "version": "0.1.0", "uptime_secs": 1, "address": address, "peer_id": "12D3KooW", "addresses": [],
-        "gateway_url": "https://localhost:3000", "network": "test", "peers": 3, "services": 1,
-        "chain": { "name": "local", "chain_id": 31_337, "testnet": true, "head": 1, "head_age_secs": 1, "problem": null },
-        "balance": {
-            "address": address, "usdc": "1.50", "eth": "0.01", "in_channels": "0.40", "unclaimed": "0",
-        },
-        "spending": true, "spent_today": "0", "alerts": [],
-    });
-    Frame {
-        theme: Theme::System,
-        place: Section::Help,
-        address: "/panel/help/design".to_owned(),
-        words: String::new(),
-        is_answer: false,
-        changes: 0,
-        done: None,
-        alerts: Vec::new(),
-        status: serde_json::from_value(status).unwrap(),
-    }
-}
 
 /// The examples of a part, one behind the other.
 fn examples(part: DesignPart) -> String {

@@ -146,3 +146,39 @@ fn a_node_that_flips_between_two_networks_is_listed_ever_more_rarely() {
     }
     assert!((10..60).contains(&visits), "{visits} visits in a day");
 }
+
+/// Questions of the first hour, questions of a day, and entries of a day, if no visit takes any time.
+fn visits(node: &Circumstances<'_>) -> [u32; 3] {
+    let begin = Instant::now();
+    let (mut agenda, mut visits) = (agenda(begin), [0; 3]);
+    for secs in 0..24 * 3600 {
+        let now = begin + Duration::from_secs(secs);
+        let outcome = match agenda.next(node, now) {
+            None => continue,
+            Some(Errand::Ask { .. }) => {
+                visits[0] += u32::from(secs < 3600);
+                visits[1] += 1;
+                asked(Found { nodes: 0 }, &[])
+            }
+            Some(Errand::List { .. }) => {
+                visits[2] += 1;
+                ErrandOutcome::Listed { end: Listed }
+            }
+        };
+        agenda.ended(&outcome, node.peers, now, secs);
+    }
+    visits
+}
+
+/// The figures are those of docs/scale.md.
+#[test]
+fn a_day_has_no_more_visits_than_the_document_says() {
+    let here = [address("/ip4/9.9.9.9/tcp/3001")];
+    assert_eq!(visits(&node(3, &[])), [0, 0, 0], "company, and nobody reaches it");
+    let [_, questions, entries] = visits(&node(3, &here));
+    assert!(questions == 0 && (2..=4).contains(&entries), "company, and others reach it: {entries}");
+    let [first, day, entries] = visits(&node(1, &[]));
+    assert!(first <= 9 && (24..=9 + 23 * 2).contains(&day) && entries == 0, "little company: {first}, {day}");
+    let [first, day, entries] = visits(&node(0, &[]));
+    assert!(first <= 17 && (144..=17 + 23 * 12).contains(&day) && entries == 0, "alone: {first}, {day}");
+}
