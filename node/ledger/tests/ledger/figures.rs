@@ -104,7 +104,8 @@ async fn a_call_counts_once_in_its_hour_however_often_it_ended() {
             .latest_figures(hour, 1, |subject| subject.side == side, |_, _, one| few += one.calls())
             .unwrap();
         assert_eq!(few, 1);
-        ledger.latest_figures(newest + 1, 100, |_| true, |_, _, _| panic!("nothing came later")).unwrap();
+        let later = |_, subject: Subject, _| panic!("{subject:?} came later than {newest}");
+        ledger.latest_figures(newest + 1, 100, |subject| subject.side == side, later).unwrap();
     }
     // As the history has it.
     assert_eq!(ledger.purchases(100).unwrap().len() as u64, bought.calls());

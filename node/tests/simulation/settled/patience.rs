@@ -27,10 +27,12 @@ const ENDS_WITHIN: Duration = Duration::from_secs(600);
 const LOOKS_EVERY: Duration = Duration::from_millis(10);
 const OPENS_WITHIN_CALLS: usize = 5;
 const OUTAGE: Duration = Duration::from_secs(3_600);
-/// Between two calls of the outage.
-const PAUSE: Duration = Duration::from_secs(1);
-/// Beyond the limit of uncharged calls, one is tried every three seconds. Its messages take a moment more.
-const TRIED_WITHIN: Duration = Duration::from_secs(4);
+/// Between two calls of the outage: shorter than the second in which one call is tried beyond the limit of uncharged calls.
+const PAUSE: Duration = Duration::from_millis(250);
+/// A call that waited as long waited for its trial.
+const HELD_MIN: Duration = Duration::from_millis(500);
+/// A trial's second, and a moment for its messages.
+const TRIED_WITHIN: Duration = Duration::from_secs(2);
 const QUICK: Usual = Usual { way_ms_max: 1, service_ms: [1, 1], is_service_failing: false };
 
 /// A consumer with a channel, and its owner.
@@ -111,7 +113,7 @@ fn after_an_upstreams_outage_of_an_hour_the_first_call_is_bought_at_once() {
             market.set(Usual { is_service_failing: true, ..QUICK });
             let (began, mut held) = (Instant::now(), Duration::ZERO);
             // It ends while the limit holds calls up: the last one waited for its trial.
-            while began.elapsed() < OUTAGE || held < PAUSE {
+            while began.elapsed() < OUTAGE || held < HELD_MIN {
                 assert!(began.elapsed() < 2 * OUTAGE, "the limit of uncharged calls holds up none");
                 sleep(PAUSE).await;
                 let (charged, waited) = market.call().await;
