@@ -50,8 +50,8 @@ const NAMED_ROLES: [&str; 15] = [
     "spinbutton",
     "textbox",
 ];
-/// Fewer parts mean that the tree is read wrongly: the smallest page has a heading, a field and a button.
-const NAMED_PARTS_MIN: usize = 3;
+/// Fewer parts mean that the tree is read wrongly: the smallest page has a heading and a link.
+const NAMED_PARTS_MIN: usize = 2;
 
 /// Ports that chromedriver chooses before it is given up.
 const DRIVER_STARTS_MAX: usize = 5;

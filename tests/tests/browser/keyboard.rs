@@ -1,7 +1,11 @@
 //! Without a mouse.
 
 use anyhow::{Context, Result, ensure};
-use fantoccini::{Locator, key::Key};
+use fantoccini::{
+    Locator,
+    actions::{InputSource as _, KeyAction, KeyActions},
+    key::Key,
+};
 use farthing_control::{
     endpoint,
     types::{ServiceFile, SourceFile, SourceKind},
@@ -110,16 +114,19 @@ async fn walks_through_the_steps(browser: &Browser, enter: &str) -> Result<()> {
     browser.wait_for("Welcome to Farthing").await
 }
 
-/// Goes on with the tabulator until what has the focus fits.
+/// Goes on with the tabulator until what has the focus fits. It is pressed rather than typed: what is typed into a field for files is
+/// taken for the name of one.
 pub async fn tab_to(browser: &Browser, selector: &str) -> Result<()> {
     const STOPS_MAX: usize = 80;
-    let tab = String::from(char::from(Key::Tab));
+    let value = char::from(Key::Tab);
     let fits = format!("return document.activeElement.matches('{selector}')");
     for _ in 0..STOPS_MAX {
         if browser.client.execute(&fits, Vec::new()).await?.as_bool() == Some(true) {
             return Ok(());
         }
-        press(browser, &tab).await?;
+        let keys = KeyActions::new("keyboard".to_owned());
+        let pressed = keys.then(KeyAction::Down { value }).then(KeyAction::Up { value });
+        browser.client.perform_actions(pressed).await?;
     }
     anyhow::bail!("the tabulator does not lead to {selector}")
 }
