@@ -28,7 +28,7 @@ const HASHED_BESIDE_MAX: u64 = 64 * 1024;
 const CALLS: u64 = 10;
 /// The call itself, its acknowledgement, and the judgement of its answer.
 const CONSUMERS_TASKS: u64 = 3;
-/// The call itself, and its work, which goes on if the payer is gone.
+/// The call itself, and the copy that a stranger sends before it.
 const OWNERS_TASKS: u64 = 2;
 /// Not of calls, such as a comparison of the books.
 const TASKS_BESIDE_MAX: u64 = 4;
@@ -75,7 +75,7 @@ fn each_half_hands_on_a_large_body_without_a_copy_and_hashes_it_once() {
 }
 
 #[test]
-fn a_call_takes_three_tasks_of_its_consumer_and_two_of_its_owner() {
+fn a_call_takes_three_tasks_of_its_consumer_and_one_of_its_owner() {
     with_halves(Bytes::from_static(b"{}"), async |ground, state, consumer, owner| {
         let buy = async |number| {
             let bought = consumer.half.consumer.buy(order(ground, number, Bytes::new())).await;
