@@ -155,7 +155,8 @@ pub fn unanswered(error: ControlError, call_id: &str, is_repeat: bool) -> Troubl
 pub fn refused(answer: &RawAnswer, call_id: &str, is_repeat: bool) -> Trouble {
     let problem = answer.problem();
     // What is refused before its call id was looked up says nothing of a charge: only a repeat may have been charged.
-    let is_first = !is_repeat && problem.call_id.is_none();
+    let is_before = problem.call_id.is_none() || problem.name() == ProblemName::SecretNotScoped.name();
+    let is_first = !is_repeat && is_before;
     let charged = problem.charged.or_else(|| is_first.then_some(false));
     Trouble::from(problem).of_call(call_id, charged)
 }
@@ -270,6 +271,13 @@ mod tests {
         let no_secret = r#"{"type":"about:blank","status":404,"detail":"there is no secret `a`"}"#;
         assert_eq!(problem(no_secret).call.unwrap().charged, Some(false));
         assert_eq!(told(no_secret, true).call.unwrap().charged, None);
+        let not_scoped = r#"{"type":"urn:farthing:problem:secret-not-scoped","status":403,"detail":"not this service","next":"Use another.","charged":null,"call_id":"u"}"#;
+        assert_eq!(problem(not_scoped).call.unwrap().charged, Some(false), "nothing was sent");
+        assert_eq!(
+            told(not_scoped, true).call.unwrap().charged,
+            None,
+            "an earlier one may have been charged"
+        );
     }
 
     #[test]
