@@ -109,8 +109,9 @@ fn insert_part(structured: &mut Map<String, Value>, body: &LongBody, offset: usi
 /// [`Trouble`] when the answer is no longer kept, or ends before the offset.
 pub fn further(body: Option<&LongBody>, call_id: &str, offset: usize) -> Result<ToolAnswer, Trouble> {
     let body = body.ok_or_else(|| {
-        let message = format!("the answer of {} is not kept any more", clean(call_id, 128));
-        let next = "Repeat call_service with the same arguments and this call_id. You are not charged again.";
+        let message = format!("no rest of a long answer is kept for call id {}", clean(call_id, 128));
+        let next = "If call_service returned this call_id, repeat it with the same arguments and this call_id: a call id is \
+                    charged at most once. A call id that you did not get from call_service buys a new call.";
         Trouble::new("answer-not-kept", &message, next)
     })?;
     if offset > body.text.len() {
@@ -250,7 +251,7 @@ mod tests {
         let long = of("application/json", json);
         assert!(long.answer.structured["body"].is_string() && long.rest.is_some(), "JSON is cut as text");
         let gone = further(None, "c1", 7).unwrap_err();
-        assert!(gone.next.contains("not charged again"), "{gone:?}");
+        assert!(gone.message.contains("c1") && gone.next.contains("buys a new call"), "{gone:?}");
     }
 
     #[test]
