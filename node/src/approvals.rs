@@ -9,7 +9,7 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use farthing_control::types::{Approval, ApprovalRequest, ApprovalState, CallRequest};
+use farthing_control::types::{APPROVAL_KIB_MAX, Approval, ApprovalRequest, ApprovalState};
 use farthing_os::clock;
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -19,8 +19,6 @@ use uuid::Uuid;
 const WAITS: Duration = Duration::from_secs(30 * 60);
 /// An agent that was told of the decision comes back within this.
 const HOLDS: Duration = Duration::from_secs(10 * 60);
-/// A user reads all of a call before approving it, so nothing of it is cut.
-const CALL_KIB_MAX: usize = 16;
 /// The most calls of one secret, and of all; with the size of each, 4 MiB of memory.
 const OF_SECRET_MAX: usize = 16;
 const ALL_MAX: usize = 256;
@@ -28,7 +26,7 @@ const ALL_MAX: usize = 256;
 /// An error that keeps a call from being asked about, approved or refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ApprovalError {
-    #[error("a call of more than {CALL_KIB_MAX} KiB cannot be approved")]
+    #[error("a call of more than {APPROVAL_KIB_MAX} KiB cannot be approved")]
     TooLarge,
     #[error("no call with this id waits for approval")]
     NotFound,
@@ -90,12 +88,7 @@ impl Approvals {
         now: Instant,
     ) -> Result<Approval, ApprovalError> {
         let ApprovalRequest { call, price, above } = request;
-        // The same call, whatever the agent would pay at most and however it names the call.
-        let call = CallRequest { max_price: None, call_id: None, ..call };
-        let bytes = serde_json::to_vec(&call).map_or(usize::MAX, |text| text.len());
-        if bytes > CALL_KIB_MAX * 1024 {
-            return Err(ApprovalError::TooLarge);
-        }
+        let call = call.to_approve().ok_or(ApprovalError::TooLarge)?;
         let mut all = self.0.lock();
         all.retain(|asked| asked.ends > now);
         let place = all.iter().position(|asked| asked.by == by && asked.approval.call == call);
@@ -182,6 +175,7 @@ fn make_room(all: &mut VecDeque<AskedCall>, by: &AskingSecret) {
 
 #[cfg(test)]
 mod tests {
+    use farthing_control::types::CallRequest;
     use farthing_protocol::Usdc;
     use serde_json::json;
 
@@ -265,7 +259,7 @@ mod tests {
             asks(&approvals, &agent(&number.to_string()), ("/a", 5), now);
         }
         assert_eq!(approvals.all().len(), ALL_MAX);
-        let long = call(&format!("/{}", "x".repeat(CALL_KIB_MAX * 1024)));
+        let long = call(&format!("/{}", "x".repeat(APPROVAL_KIB_MAX * 1024)));
         let amount = Usdc::from_micros(5);
         let request = ApprovalRequest { call: long, price: amount.into(), above: amount.into() };
         assert_eq!(approvals.ask(agent("a"), request), Err(ApprovalError::TooLarge));

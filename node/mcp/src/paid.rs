@@ -109,8 +109,9 @@ fn insert_part(structured: &mut Map<String, Value>, body: &LongBody, offset: usi
 /// [`Trouble`] when the answer is no longer kept, or ends before the offset.
 pub fn further(body: Option<&LongBody>, call_id: &str, offset: usize) -> Result<ToolAnswer, Trouble> {
     let body = body.ok_or_else(|| {
-        let message = format!("the answer of {} is not kept any more", clean(call_id, 128));
-        let next = "Repeat call_service with the same arguments and this call_id. You are not charged again.";
+        let message = format!("no rest of a long answer is kept for call id {}", clean(call_id, 128));
+        let next = "If call_service returned this call_id, repeat it with the same arguments and this call_id: a call id is \
+                    charged at most once. A call id that you did not get from call_service buys a new call.";
         Trouble::new("answer-not-kept", &message, next)
     })?;
     if offset > body.text.len() {
@@ -155,7 +156,8 @@ pub fn unanswered(error: ControlError, call_id: &str, is_repeat: bool) -> Troubl
 pub fn refused(answer: &RawAnswer, call_id: &str, is_repeat: bool) -> Trouble {
     let problem = answer.problem();
     // What is refused before its call id was looked up says nothing of a charge: only a repeat may have been charged.
-    let is_first = !is_repeat && problem.call_id.is_none();
+    let is_before = problem.call_id.is_none() || problem.name() == ProblemName::SecretNotScoped.name();
+    let is_first = !is_repeat && is_before;
     let charged = problem.charged.or_else(|| is_first.then_some(false));
     Trouble::from(problem).of_call(call_id, charged)
 }
@@ -249,7 +251,7 @@ mod tests {
         let long = of("application/json", json);
         assert!(long.answer.structured["body"].is_string() && long.rest.is_some(), "JSON is cut as text");
         let gone = further(None, "c1", 7).unwrap_err();
-        assert!(gone.next.contains("not charged again"), "{gone:?}");
+        assert!(gone.message.contains("c1") && gone.next.contains("buys a new call"), "{gone:?}");
     }
 
     #[test]
@@ -270,6 +272,13 @@ mod tests {
         let no_secret = r#"{"type":"about:blank","status":404,"detail":"there is no secret `a`"}"#;
         assert_eq!(problem(no_secret).call.unwrap().charged, Some(false));
         assert_eq!(told(no_secret, true).call.unwrap().charged, None);
+        let not_scoped = r#"{"type":"urn:farthing:problem:secret-not-scoped","status":403,"detail":"not this service","next":"Use another.","charged":null,"call_id":"u"}"#;
+        assert_eq!(problem(not_scoped).call.unwrap().charged, Some(false), "nothing was sent");
+        assert_eq!(
+            told(not_scoped, true).call.unwrap().charged,
+            None,
+            "an earlier one may have been charged"
+        );
     }
 
     #[test]

@@ -331,7 +331,7 @@ mod tests {
             price: Usdc::from_micros(2_000),
             above: Usdc::ZERO,
             token: "t1".to_owned(),
-            call: "GET /a of service s".to_owned(),
+            service_name: None,
             request: serde_json::from_value(json!({
                 "api_id_public": "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b", "method": "GET", "path": "/a",
             }))

@@ -49,6 +49,13 @@ pub fn whole_value(value: Value) -> Value {
     }
 }
 
+/// A value as JSON on one line, with its deceptive characters written out: a reader sees all of it, and where it ends.
+#[must_use]
+pub fn as_json(value: &Value) -> String {
+    let written = |c: char| if is_deceptive(c) { c.escape_unicode().to_string() } else { c.to_string() };
+    value.to_string().chars().map(written).collect()
+}
+
 /// A value as [`whole_value`] has it, of which only the beginning is left when it needs more bytes than `room`.
 #[must_use]
 pub fn bounded(value: Value, room: &mut usize) -> Value {
@@ -118,6 +125,12 @@ mod tests {
     fn a_value_keeps_its_shape_and_loses_what_deceives() {
         let hostile = json!({ "k\u{202e}": ["a\u{0}", 1, null, { "n": true }] });
         assert_eq!(whole_value(hostile), json!({ "k": ["a", 1, null, { "n": true }] }));
+    }
+
+    #[test]
+    fn a_value_as_json_is_on_one_line_and_hides_nothing() {
+        let hostile = json!({ "a": "b\"\n\u{1b}c\u{202e}\u{7f}" });
+        assert_eq!(as_json(&hostile), r#"{"a":"b\"\n\u001bc\u{202e}\u{7f}"}"#);
     }
 
     #[test]

@@ -7,10 +7,11 @@ use std::hash::RandomState;
 
 use farthing_control::{
     ControlError, RawAnswer, endpoint,
-    types::{ApprovalRequest, ApprovalState, CallRequest, HEADER_PRICE},
+    types::{ApprovalRequest, ApprovalState, CallRequest, HEADER_PRICE, ServiceIdText},
 };
 use farthing_values::Usdc;
 use parking_lot::Mutex;
+use serde_json::json;
 
 use crate::{
     Arguments, ToolAnswer, Trouble,
@@ -23,12 +24,12 @@ use crate::{
     node::AskedNode,
     paid::{self, BoughtAnswer},
     pinned::{self, PinnedTool},
-    text::line,
+    text::{as_json, line},
     tools::ToolName,
 };
 
-/// The longest operation that a user is shown.
-const OPERATION_BYTES_MAX: usize = 200;
+/// The longest name of a service that a user is shown.
+const NAME_BYTES_MAX: usize = 200;
 
 /// The node's tools, for all agents of one door.
 #[derive(Debug)]
@@ -64,8 +65,9 @@ pub struct Unconfirmed {
     pub price: Usdc,
     pub above: Usdc,
     pub token: String,
-    /// The call, in words for the user.
-    pub call: String,
+    /// `None` if the node does not know it.
+    pub service_name: Option<String>,
+    /// The call, without its id and its highest price.
     pub request: Box<CallRequest>,
 }
 
@@ -82,10 +84,21 @@ impl From<ControlError> for NotDone {
 }
 
 impl Unconfirmed {
-    /// The question in words for the user.
+    /// The question in words for the user. The node's words come first. Those of the owner and of the agent stand as JSON, each on
+    /// one line, so that they cannot pass for the node's.
     pub fn question(&self) -> String {
-        let Self { price, above, call, .. } = self;
-        format!("Buy {call} for {price} USDC? You confirm calls that cost more than {above} USDC.")
+        let Self { price, above, service_name, request, .. } = self;
+        let CallRequest { api_id_public, method, path, params, body, .. } = &**request;
+        let name = service_name.as_ref().map_or_else(|| "unknown".to_owned(), |name| as_json(&json!(name)));
+        let path = as_json(&json!(path));
+        let params = as_json(&json!(params));
+        let body = body.as_ref().map_or_else(|| "none".to_owned(), as_json);
+        format!(
+            "Buy one call for {price} USDC? You confirm calls that cost more than {above} USDC.\n\
+             Service: {name}, id {api_id_public}. Anybody can choose any name.\n\
+             The following lines are the agent's words. They may contain text from strangers.\n\
+             Method: {method}\nPath: {path}\nParameters: {params}\nBody: {body}"
+        )
     }
 
     /// The trouble of a user that did not agree.
@@ -228,7 +241,7 @@ impl Toolbox {
                 match answer {
                     // The service's answer has its price, also one that is free; anything else is the network's.
                     Ok(answer) if !answer.headers.contains_key(HEADER_PRICE) => {
-                        Err(self.refused(&answer, (&print, &request), &begun, prices))
+                        Err(self.refused(&answer, (&print, &request), &begun, prices).await)
                     }
                     Ok(answer) => Ok(self.keep(paid::bought(&answer, call_id), caller.holder, call_id)),
                     Err(error) => Err(paid::unanswered(error, call_id, *is_repeat).into()),
@@ -253,7 +266,7 @@ impl Toolbox {
 
     /// The reason that a call was not bought, which the network answered and not the service. One that costs more than was confirmed and no
     /// more than the agent allows waits for its user.
-    fn refused(
+    async fn refused(
         &self,
         answer: &RawAnswer,
         (print, request): (&Fingerprint, &CallRequest),
@@ -267,17 +280,30 @@ impl Toolbox {
         if price > prices.max {
             return paid::above_max_price(price, prices.max).of_call(call_id, Some(false)).into();
         }
+        let request = match to_confirm(request) {
+            Ok(request) => request,
+            Err(trouble) => return trouble.of_call(call_id, Some(false)).into(),
+        };
+        let service_name = self.service_name(request.api_id_public).await;
         let token = self.kept.lock().ask(print, call_id, price);
-        let operation = format!("{} {}", request.method, request.path);
-        let call = format!("{} of service {}", line(&operation, OPERATION_BYTES_MAX), request.api_id_public);
         NotDone::Unconfirmed(Unconfirmed {
             call_id: call_id.clone(),
             price,
             above: prices.above,
             token,
-            call,
-            request: Box::new(request.clone()),
+            service_name,
+            request,
         })
+    }
+
+    /// The name of a service, or the address of an x402 server.
+    async fn service_name(&self, service: ServiceIdText) -> Option<String> {
+        let servers = self.node.ask(endpoint::X402Servers).await.ok()?;
+        if let Some(server) = servers.into_iter().find(|server| server.id == service) {
+            return Some(server.url);
+        }
+        let known = self.node.ask(endpoint::CatalogService.of(service)).await.ok()?;
+        Some(line(&known.hit.name, NAME_BYTES_MAX))
     }
 
     fn keep(&self, bought: BoughtAnswer, holder: &str, call_id: &str) -> ToolAnswer {
@@ -288,29 +314,70 @@ impl Toolbox {
     }
 }
 
+/// The call that a user is asked about, whole.
+fn to_confirm(request: &CallRequest) -> Result<Box<CallRequest>, Trouble> {
+    request.to_approve().map(Box::new).ok_or_else(Trouble::of_long_call)
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
-    #[test]
-    fn a_user_is_asked_about_the_price_of_one_call_and_a_no_costs_nothing() {
-        let request = serde_json::json!({
-            "api_id_public": "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b", "method": "GET", "path": "/a",
+    const ID: &str = "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b";
+
+    fn asked(path: &str, service_name: &str, body: Value) -> Unconfirmed {
+        let request = json!({
+            "api_id_public": ID, "method": "POST", "path": path, "params": { "n": "5" }, "body": body,
+            "max_price": "1", "call_id": "c1",
         });
-        let asked = || Unconfirmed {
+        Unconfirmed {
             call_id: "c1".to_owned(),
             price: Usdc::from_micros(2_000),
             above: Usdc::from_micros(1_000),
             token: "t1".to_owned(),
-            call: "GET /a of service s".to_owned(),
-            request: serde_json::from_value(request.clone()).unwrap(),
-        };
+            service_name: Some(service_name.to_owned()),
+            request: to_confirm(&serde_json::from_value(request).unwrap()).unwrap(),
+        }
+    }
+
+    #[test]
+    fn a_user_is_asked_about_all_of_one_call_and_a_no_costs_nothing() {
+        let asked = asked("/a", "Tides", json!({ "to": "b" }));
+        assert_eq!((&asked.request.call_id, asked.request.max_price), (&None, None));
         assert_eq!(
-            asked().question(),
-            "Buy GET /a of service s for 0.002 USDC? You confirm calls that cost more than 0.001 USDC."
+            asked.question(),
+            format!(
+                "Buy one call for 0.002 USDC? You confirm calls that cost more than 0.001 USDC.\n\
+                 Service: \"Tides\", id {ID}. Anybody can choose any name.\n\
+                 The following lines are the agent's words. They may contain text from strangers.\n\
+                 Method: POST\nPath: \"/a\"\nParameters: {{\"n\":\"5\"}}\nBody: {{\"to\":\"b\"}}"
+            )
         );
-        let refused = asked().refused();
+        let refused = asked.refused();
         assert_eq!((refused.code.as_str(), &refused.question), ("not-confirmed", &None));
         assert_eq!(refused.call.unwrap().charged, Some(false));
+    }
+
+    #[test]
+    fn no_words_of_an_agent_or_an_owner_pass_for_those_of_the_node() {
+        let hostile = "/x\" for 0.00 USDC.\nNothing is bought; press accept.\u{202e}\u{2028}Ref ";
+        let question = asked(hostile, hostile, json!(hostile)).question();
+        assert_eq!(question.lines().count(), 7, "{question}");
+        assert!(question.starts_with("Buy one call for 0.002 USDC?"), "{question}");
+        let quoted = r#""/x\" for 0.00 USDC.\nNothing is bought; press accept.\u{202e}\u{2028}Ref ""#;
+        assert_eq!(question.matches(quoted).count(), 3, "{question}");
+    }
+
+    #[test]
+    fn no_user_is_asked_about_a_call_too_long_to_read() {
+        let request = |bytes: usize| -> CallRequest {
+            let call =
+                json!({ "api_id_public": ID, "method": "POST", "path": "/a", "body": "x".repeat(bytes) });
+            serde_json::from_value(call).unwrap()
+        };
+        assert!(to_confirm(&request(15 * 1024)).is_ok());
+        assert_eq!(to_confirm(&request(16 * 1024)).unwrap_err().code, "too-large");
     }
 }

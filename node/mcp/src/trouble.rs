@@ -1,6 +1,9 @@
 //! Problems as an agent gets them: what failed, what to do next, and what became of the money.
 
-use farthing_control::{ControlError, types::Problem};
+use farthing_control::{
+    ControlError,
+    types::{APPROVAL_KIB_MAX, Problem, ProblemName},
+};
 use farthing_values::Usdc;
 use serde::Serialize;
 
@@ -67,6 +70,13 @@ impl Trouble {
     pub fn of_refusal() -> Self {
         let next = "Do not repeat this call unless your user asks you to.";
         Self::new("not-confirmed", "your user did not confirm the price", next)
+    }
+
+    /// A call that costs more than its user lets pass, and that is too long for a question.
+    #[must_use]
+    pub fn of_long_call() -> Self {
+        let message = format!("a call of more than {APPROVAL_KIB_MAX} KiB cannot be approved");
+        Self::new(ProblemName::TooLarge.name(), &message, "Shorten its parameters and its body.")
     }
 
     /// An answer of the user that is not to a question about the call that it came with.

@@ -159,7 +159,7 @@ impl BuyError {
     pub const fn next_step(&self) -> &'static str {
         match self {
             Self::Service(CatalogError::Unknown(_) | CatalogError::NotKept { .. }) => {
-                "Check api_id_public; if the service is new, its owner may be offline."
+                "Check the id of the service; if the service is new, its owner may be offline."
             }
             Self::Service(retired @ CatalogError::Retired { .. }) => retired.next_step(),
             Self::Service(CatalogError::DetailsUnavailable {
@@ -182,7 +182,10 @@ impl BuyError {
             Self::Plan(PlanError::MethodNotAllowed(_)) => "Use a method of the service's description.",
             Self::Plan(PlanError::BadParameter(_)) => "Correct what is named and send the call again.",
             Self::OutOfBounds(_) => "Send less, or ask the owner for an operation that takes a reference.",
-            Self::AboveMaxPrice { .. } => "Raise `max_price` in the call, or leave it out.",
+            Self::AboveMaxPrice { .. } => {
+                "Raise `max_price` in the call, or leave it out. If an agent asked, the call may wait for your approval: see \
+                 `farthing mcp approvals`."
+            }
             Self::OverLimit(_) => {
                 "`farthing spending show` shows the limits of the node, `farthing secret list` those of secrets."
             }
@@ -259,7 +262,7 @@ impl BuyError {
                 "Set the call's `max_price`, or accept the price for all calls with `farthing spending accept` or on \
                  the console's page Limits."
             }
-            Self::CallIdConflict => "Use a new call_id (or Idempotency-Key) for a different call.",
+            Self::CallIdConflict => "Use a new call_id for a different call, or leave it out.",
             Self::CallIdOfAnother => {
                 "Use a new call_id. Only that secret and the node's own one get the answer of the earlier call."
             }
@@ -412,7 +415,7 @@ const fn after_refusal(code: RefusalCode) -> &'static str {
         }
         RefusalCode::MethodNotAllowed => "Use a method of the service's description.",
         RefusalCode::PriceChanged => "Send the call again.",
-        RefusalCode::CallIdConflict => "Use a new call_id (or Idempotency-Key) for a different call.",
+        RefusalCode::CallIdConflict => "Use a new call_id for a different call, or leave it out.",
         RefusalCode::Busy | RefusalCode::RateLimited => "Wait as Retry-After says, then send the call again.",
         RefusalCode::TooLarge => "Send less.",
         RefusalCode::ServicePaused | RefusalCode::Unavailable | RefusalCode::ChainStale => "Try again later.",

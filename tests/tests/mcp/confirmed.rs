@@ -165,7 +165,10 @@ async fn where_the_program_can_ask_its_user_the_user_decides() -> Result<()> {
     let said = does("accept").await?;
     assert_eq!(said.data(1)?["charged"], "0.002");
     let [question] = &said.questions[..] else { panic!("{:?}", said.questions) };
-    assert!(question.contains("0.002 USDC") && question.contains("/v1/earthquakes/recent"), "{question}");
+    for shown in ["for 0.002 USDC?", "\"Earthquakes\"", "Path: \"/v1/earthquakes/recent\"", "\"limit\":\"5\""]
+    {
+        assert!(question.contains(shown), "{shown}: {question}");
+    }
     agreement::end(demo).await
 }
 

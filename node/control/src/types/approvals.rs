@@ -5,6 +5,9 @@ use utoipa::ToSchema;
 
 use super::{CallRequest, UsdcText};
 
+/// The longest call that a user is asked about. The user reads all of it, so nothing of it is cut.
+pub const APPROVAL_KIB_MAX: usize = 16;
+
 words! {
     /// The state of a question whether an agent may buy a call.
     ApprovalState {
@@ -48,4 +51,15 @@ pub struct ApprovalRequest {
     pub price: UsdcText,
     /// The amount above which the agent needs an approval.
     pub above: UsdcText,
+}
+
+impl CallRequest {
+    /// The call that a user is asked about: the same whatever the agent would pay at most and however it names the call. `None` if it
+    /// is longer than a user is asked to read.
+    #[must_use]
+    pub fn to_approve(&self) -> Option<Self> {
+        let call = Self { max_price: None, call_id: None, ..self.clone() };
+        let bytes = serde_json::to_vec(&call).map_or(usize::MAX, |text| text.len());
+        (bytes <= APPROVAL_KIB_MAX * 1024).then_some(call)
+    }
 }

@@ -238,6 +238,8 @@ fn a_call_that_is_refused_for_its_price_tells_the_price_as_an_amount() {
     let above = BuyError::AboveMaxPrice { price: USDC, max_price: Usdc::ZERO };
     let changed = BuyError::PriceChanged { before: Usdc::ZERO, now: USDC, cap: None };
     let foreign = BuyError::Foreign(ForeignError::AboveMaxPrice { price: USDC, max_price: Usdc::ZERO });
+    // The amount that a user confirms is sent as an agent's highest price.
+    assert!(Problem::from(&above).next.contains("wait for your approval"));
     // A call of an x402 server without `max_price` is refused.
     assert!(!Problem::from(&foreign).next.contains("leave it out"));
     for error in [above, changed, foreign] {
