@@ -30,9 +30,9 @@ pub(super) enum CallStage {
     Ended,
 }
 
-/// Who sells what an exchange asks for.
+/// The party that an exchange asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Seller {
+pub(super) enum AskedParty {
     /// An owner of this network.
     Owner,
     X402Server,
@@ -44,7 +44,7 @@ pub(super) struct Exchange {
     /// Of a sample as well, which has no other use for it.
     pub(super) call_id: CallId,
     pub(super) service: ServiceId,
-    pub(super) seller: Seller,
+    pub(super) asked: AskedParty,
     pub(super) at_secs: u64,
     /// The same moment, for what is counted from it: the time of day can be set.
     pub(super) began: Instant,
@@ -193,7 +193,7 @@ mod tests {
         Exchange {
             call_id: CallId::from_bytes([number; 16]),
             service: SERVICE,
-            seller: Seller::Owner,
+            asked: AskedParty::Owner,
             at_secs: u64::from(number),
             began: Instant::now() + Duration::from_secs(number.into()),
             live: true,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     books::Message,
-    endpoint::Faults,
+    faults::Faults,
     machine::{Block, Machine, NotTaken},
     signed::Transaction,
 };

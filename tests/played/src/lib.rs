@@ -15,13 +15,15 @@ mod answer;
 mod books;
 mod endpoint;
 mod escrow;
+mod faults;
 mod machine;
 mod names;
 mod signed;
 mod token;
 
 pub use books::Books;
-pub use endpoint::{Faults, PlayedChain, Said};
+pub use endpoint::{PlayedChain, Said};
+pub use faults::Faults;
 pub use machine::{Block, Genesis, Machine, Mined, NotTaken};
 pub use names::{account, slot_id};
 pub use signed::Transaction;

@@ -36,7 +36,7 @@ use crate::{
     failure::{Failure, Page},
     frame::{Section, Visit},
     headers::ShowsContent,
-    history::{Answer, CallStage, Exchange, Seller, StoredExchange},
+    history::{Answer, AskedParty, CallStage, Exchange, StoredExchange},
     page::Rendered,
 };
 
@@ -174,7 +174,7 @@ pub(super) async fn act(
             let begun = Exchange {
                 call_id,
                 service: id,
-                seller: Seller::Owner,
+                asked: AskedParty::Owner,
                 at_secs: clock::now_secs(),
                 began: Instant::now(),
                 live: true,
@@ -220,7 +220,7 @@ async fn sample(node: &Local, id: ServiceId, operation: &str, fields: Fields) ->
     Ok(Exchange {
         call_id: CallId::from_bytes(*uuid::Uuid::new_v4().as_bytes()),
         service: id,
-        seller: Seller::Owner,
+        asked: AskedParty::Owner,
         at_secs: clock::now_secs(),
         began: Instant::now(),
         live: false,
@@ -413,9 +413,9 @@ fn address(id: ServiceId) -> String {
 
 /// The address of the page that shows an exchange.
 pub(super) fn page_of(exchange: &Exchange) -> String {
-    match exchange.seller {
-        Seller::Owner => address(exchange.service),
-        Seller::X402Server => server::address(exchange.service),
+    match exchange.asked {
+        AskedParty::Owner => address(exchange.service),
+        AskedParty::X402Server => server::address(exchange.service),
     }
 }
 

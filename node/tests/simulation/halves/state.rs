@@ -1,7 +1,7 @@
 //! What the tasks of one history share: chance, the log, the connection, the owner that is there, and its service.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::Duration,
@@ -51,6 +51,8 @@ pub struct Shared {
     pub broken: Vec<String>,
     /// Calls that the service answers well, and when.
     answered: Vec<(u64, Instant)>,
+    /// The same, whatever became of the owner's disk.
+    answered_ever: BTreeSet<u64>,
     /// How often each call was ordered, and the charge that its last caller was told.
     orders: BTreeMap<u64, (u32, Option<Usdc>)>,
     log: Vec<String>,
@@ -144,6 +146,11 @@ impl Shared {
         self.answered.iter().map(|(number, _)| *number)
     }
 
+    /// Whether the service answered a call well, in whatever run of its owner.
+    pub fn is_answered(&self, number: u64) -> bool {
+        self.answered_ever.contains(&number)
+    }
+
     /// What the callers of calls that were ordered once were told of their charge. An order that is repeated can be refused before
     /// anybody looks at what became of it, and be charged by another one.
     pub fn told(&self) -> impl Iterator<Item = (u64, Usdc)> {
@@ -184,6 +191,7 @@ impl State {
             answer: Bytes::from_static(b"{}"),
             broken: Vec::new(),
             answered: Vec::new(),
+            answered_ever: BTreeSet::new(),
             orders: BTreeMap::new(),
             log: Vec::new(),
             started,
@@ -320,6 +328,7 @@ impl Shared {
     fn answer_well(&mut self, number: u64, least: u64, most: u64) -> Execution {
         let takes = self.millis(least, most);
         self.answered.push((number, Instant::now() + takes));
+        self.answered_ever.insert(number);
         Execution::Answer(http::StatusCode::OK, takes)
     }
 }

@@ -43,8 +43,8 @@ impl History<'_> {
             let number = number(*id);
             // An adjustment may stand for the rest, which the channel's totals below have to explain.
             assert!(here <= call.charged, "X1: {number} cost {here}, and {} is charged", call.charged);
-            let is_served = self.state.lock().service.has_executed(*id);
-            assert!(call.charged.is_zero() || is_served, "{number} is charged, and never executed");
+            let is_answered = self.state.lock().is_answered(number);
+            assert!(call.charged.is_zero() || is_answered, "{number} is charged, and never answered");
         }
         for number in self.state.lock().answered() {
             let is_charged = sold.get(&call_id(number)).is_some_and(|call| !call.charged.is_zero());

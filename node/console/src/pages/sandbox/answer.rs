@@ -318,14 +318,14 @@ mod tests {
     use farthing_values::{CallId, ServiceId};
 
     use super::*;
-    use crate::history::{CallStage, Exchange, Seller};
+    use crate::history::{AskedParty, CallStage, Exchange};
 
     fn shown(body: &[u8], view: &str) -> ShownAnswer {
         let answer = Answer { status: 200, body: body.to_vec().into(), ..Answer::default() };
         let exchange = Exchange {
             call_id: CallId::from_bytes([1; 16]),
             service: ServiceId::from_bytes([1; 16]),
-            seller: Seller::Owner,
+            asked: AskedParty::Owner,
             at_secs: 0,
             began: Instant::now(),
             live: true,

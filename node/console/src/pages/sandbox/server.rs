@@ -27,7 +27,7 @@ use crate::{
     form::HarmlessForm,
     frame::{Frame, Section, Visit},
     headers::ShowsContent,
-    history::{Answer, CallStage, Exchange, Seller, StoredExchange},
+    history::{Answer, AskedParty, CallStage, Exchange, StoredExchange},
     icons::Icon,
     page::Rendered,
     pages::{
@@ -269,7 +269,7 @@ pub(in crate::pages) async fn act(
     let begun = Exchange {
         call_id,
         service: server.id.0,
-        seller: Seller::X402Server,
+        asked: AskedParty::X402Server,
         at_secs: clock::now_secs(),
         began: Instant::now(),
         live: true,

@@ -26,7 +26,7 @@ use crate::{
     access::SessionId,
     failure::Page,
     form::HarmlessForm,
-    history::{Answer, CallStage, Exchange, Seller},
+    history::{Answer, AskedParty, CallStage, Exchange},
     outcome::{self, ShownOutcome},
     page::SOON,
     pages::service::service_id,
@@ -54,9 +54,9 @@ impl ShownUnderWay {
             elapsed_secs: exchange.began.elapsed().as_secs(),
             at_most_secs,
             is_let_go: exchange.stage == CallStage::LetGo,
-            charged_if: match exchange.seller {
-                Seller::Owner => "the owner answered",
-                Seller::X402Server => "the server took the payment",
+            charged_if: match exchange.asked {
+                AskedParty::Owner => "the owner answered",
+                AskedParty::X402Server => "the server took the payment",
             },
             outcome: shown(exchange.stage),
         })
