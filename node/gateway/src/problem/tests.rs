@@ -129,6 +129,7 @@ fn every_error() -> Vec<BuyError> {
         BuyError::Foreign(ForeignError::AboveMaxPrice { price: USDC, max_price: Usdc::ZERO }),
         BuyError::Foreign(ForeignError::AboveServerPrice { price: USDC, most: Usdc::ZERO }),
         BuyError::Foreign(ForeignError::Path),
+        BuyError::Foreign(ForeignError::BadPath("it must begin with a slash")),
         BuyError::Foreign(ForeignError::Unreachable(text())),
         BuyError::Foreign(ForeignError::Plain),
         BuyError::Foreign(ForeignError::Late),
