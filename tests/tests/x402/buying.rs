@@ -94,7 +94,9 @@ async fn a_call_of_another_nodes_port_is_paid_once_answered_and_in_every_book() 
     assert_eq!((entry.what.as_str(), entry.amount.0, entry.status), ("GET /ok", PRICE, Some(200)));
     assert_eq!((entry.service, entry.peer.map(|peer| peer.0)), (Some(buyer.server), Some(shop.wallet)));
     ensure!(
-        entry.transaction.is_some() && shop.address()?.contains(&format!("://{}:", entry.name)),
+        entry.transaction.is_some()
+            && entry.name.ends_with(&format!("/{}", shop.api.id))
+            && entry.name.contains(':'),
         "{entry:?}"
     );
     let counts = metrics(&buyer.node).await?;
