@@ -36,7 +36,7 @@ fn every_error() -> Vec<BuyError> {
         chain: text(),
         usdc_have: USDC,
         usdc_need: USDC,
-        eth_missing: true,
+        wei_missing: Some(200_000_000_000_000),
         not_sponsored: Some(text()),
         signed: Some((USDC, 1)),
     };
