@@ -45,7 +45,7 @@ pub enum ForeignError {
     Lapsed,
     /// Paid or not: the chain will tell.
     #[error(
-        "the x402 server got the payment and {why}; the chain shows by {until} whether the server took it"
+        "the x402 server got the payment and {why}; it can take it until {until}, and the chain shows whether it did"
     )]
     Open { why: String, until: String },
     /// Paid or not: no chain and no token of the settings can tell.
