@@ -237,8 +237,7 @@ fn request(service: ServiceId, arguments: Call) -> Result<CallRequest, Failure> 
 fn has_no_receipt(answer: &RawAnswer) -> bool {
     let charged = header(answer, HEADER_CHARGED).and_then(|charged| charged.parse::<Usdc>().ok());
     // This node's own words on a failure come without one as well.
-    let is_problem = header(answer, "content-type") == Some("application/problem+json");
-    let is_paid = charged.is_some_and(|charged| !charged.is_zero()) && !is_problem;
+    let is_paid = charged.is_some_and(|charged| !charged.is_zero()) && !answer.is_problem();
     is_paid && header(answer, HEADER_RECEIPT).is_none()
 }
 
