@@ -191,7 +191,7 @@ impl ForeignCalls {
     async fn buy_now(&self, order: &Order) -> Result<Bought, BuyError> {
         order.in_scope()?;
         let server = self.0.servers.get(order.service).ok_or(ForeignError::Removed(order.service))?;
-        let url = target(&server.url, order).ok_or(ForeignError::Path)?;
+        let url = target(&server.url, order)?;
         let exchange = Exchange {
             client: self.0.servers.client(&server.url).await?,
             url,

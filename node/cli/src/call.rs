@@ -232,6 +232,15 @@ fn request(service: ServiceId, arguments: Call) -> Result<CallRequest, Failure> 
     })
 }
 
+/// Returns whether an answer is charged without a receipt, as those of x402 servers are. The price is set aside until the chain shows the
+/// payment or it lapses.
+fn has_no_receipt(answer: &RawAnswer) -> bool {
+    let charged = header(answer, HEADER_CHARGED).and_then(|charged| charged.parse::<Usdc>().ok());
+    // This node's own words on a failure come without one as well.
+    let is_paid = charged.is_some_and(|charged| !charged.is_zero()) && !answer.is_problem();
+    is_paid && header(answer, HEADER_RECEIPT).is_none()
+}
+
 fn summary(answer: &RawAnswer, timing: bool) -> String {
     let header = |name| header(answer, name).unwrap_or("unknown");
     let mut text = format!(
@@ -241,6 +250,12 @@ fn summary(answer: &RawAnswer, timing: bool) -> String {
         header(HEADER_PRICE),
         header(HEADER_CALL_ID),
     );
+    if has_no_receipt(answer) {
+        let id = header(HEADER_CALL_ID);
+        text += &format!(
+            "\nAn x402 server signs no receipt: `farthing calls {id}` shows whether it took the payment."
+        );
+    }
     if timing {
         text += &format!("\n{}", header(HEADER_TIMING));
     }
@@ -269,6 +284,16 @@ mod tests {
         let service = "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b".parse().unwrap();
         let bought = PaidAnswer::new(answer, service, None, Duration::from_micros(12_345)).unwrap();
         serde_json::to_string(&bought).unwrap()
+    }
+
+    #[test]
+    fn a_charge_without_a_receipt_is_one_of_an_x402_server() {
+        let receipt = [("x-farthing-charged", "0.002"), ("x-farthing-receipt", "0x01")];
+        let free = [("x-farthing-charged", "0")];
+        for (headers, is_said) in [(&receipt[..1], true), (&receipt[..], false), (&free[..], false)] {
+            let said = summary(&answer(headers, b""), false);
+            assert_eq!(said.contains("shows whether it took the payment"), is_said, "{said}");
+        }
     }
 
     #[test]

@@ -234,7 +234,7 @@ fn announce(context: &Context, config: &Config, node: &Node, ports: &Ports, is_n
     let plain = config.gateway.plain.map(|address| calls_at(address, false));
     let path = |path: &PathBuf| path.display().to_string();
     let (socket, trust) = (config.gateway.socket.as_ref().map(path), ports.ca_file.as_ref().map(path));
-    let x402 = config.x402.listen.map(|address| gateway_url(address, config.x402.tls));
+    let x402 = node.handles.x402_url();
     let Console { url: console, setup_code, ca_fingerprint: sha256, .. } = ports.console.shown();
     let data = word(&config.node.data_dir);
     let secret = format!("farthing secret show --data {data}");

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 use farthing_control::{
-    endpoint,
+    ControlClient, endpoint,
     types::{NewX402Server, X402Question, X402Server, X402Terms},
 };
 use farthing_os::clock;
@@ -35,6 +35,9 @@ pub enum X402 {
     Remove {
         /// The server's id, as listed
         id: ServiceId,
+        /// Remove it without asking
+        #[arg(long)]
+        yes: bool,
     },
 }
 
@@ -62,12 +65,27 @@ pub(super) async fn x402(context: &Context, verb: X402) -> Result<(), Failure> {
             let terms = node.tell(endpoint::AskX402Server, &X402Question { url }).await?;
             context.output.data(&terms, |terms| pairs(facts(terms)))
         }
-        X402::Remove { id } => {
+        X402::Remove { id, yes } => {
+            if !yes {
+                confirm_end(context, &node, id).await?;
+            }
             let server = node.ask(endpoint::RemoveX402Server.of(id)).await?;
             context.output.prose("Removed. Payments that are under way end as before.");
             context.output.data(&server, text)
         }
     }
+}
+
+/// Asks before calls of a server end. About one that is not there, the node has the word.
+async fn confirm_end(context: &Context, node: &ControlClient, id: ServiceId) -> Result<(), Failure> {
+    let servers = node.ask(endpoint::X402Servers).await?;
+    let found = servers.iter().find(|server| server.id.0 == id);
+    found.map_or(Ok(()), |server| {
+        context.output.confirm(&format!(
+            "Remove {}? Programs that use its UUID stop working; if you add it again, it gets another UUID.",
+            server.url
+        ))
+    })
 }
 
 fn list(servers: &[X402Server]) -> String {

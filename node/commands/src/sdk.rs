@@ -93,14 +93,15 @@ async fn make<T: Send + 'static>(
     Ok(node.catalog.in_turn(Queuer::User, write).await??)
 }
 
-/// The name of an x402 server, and its path that was asked last; `None` of a service of the network.
+/// The host of an x402 server, which is a name for a package, and its path that was asked last; `None` of a service of the network.
 fn foreign(node: &Handles, id: ServiceId) -> Option<(String, String)> {
     let server = node.foreign.servers().into_iter().find(|server| server.id == id)?;
     let root = server.url.as_str().trim_end_matches('/');
     let terms = node.foreign.terms(id);
     let asked = terms.as_ref().and_then(|terms| terms.url.as_str().strip_prefix(root));
     let path = asked.filter(|path| path.starts_with('/')).unwrap_or("/");
-    Some((server.name(), path.to_owned()))
+    let host = server.url.host_str().unwrap_or_default();
+    Some((host.to_owned(), path.to_owned()))
 }
 
 answer!(SdkSnippets: snippets);

@@ -26,6 +26,10 @@ pub fn generate(
     sdk::generate(known.api().description(), language, &options)
 }
 
+/// The description of an x402 server in its client code: the differences to a service of the network.
+const SERVER_WORDS: &str = "An x402 server, which is no node. It signs no receipt, so answers come without one. Each call needs a highest \
+     price: choose one that is close to what the server asks, because the server can take it and give no answer.";
+
 /// Client code for an x402 server, which describes no operations: its `call` buys any path, and one method buys `path`.
 ///
 /// # Errors
@@ -44,8 +48,12 @@ pub fn generate_for_server(
             .to_owned(),
         ..Operation::default()
     };
-    let description =
-        ApiDescription { title: name.to_owned(), operations: vec![example], ..ApiDescription::default() };
+    let description = ApiDescription {
+        title: name.to_owned(),
+        description: SERVER_WORDS.to_owned(),
+        operations: vec![example],
+        ..ApiDescription::default()
+    };
     let SdkRequest { package, single_file, templates } = wishes;
     let options = Options {
         service_id: id.to_string(),
@@ -124,6 +132,17 @@ mod tests {
     use farthing_sdk::SdkFile;
 
     use super::*;
+
+    #[test]
+    fn client_code_of_an_x402_server_says_how_it_differs_from_a_service_of_the_network() {
+        let server = (ServiceId::from_bytes([1; 16]), "data.example");
+        let language = Language::parse("python").unwrap();
+        let made =
+            generate_for_server(server, "/v1", language, "https://localhost:3000", SdkRequest::default());
+        let files = made.unwrap().files;
+        let about = files.iter().find(|file| file.path == "README.md").unwrap();
+        assert!(about.text.contains("It signs no receipt"), "{}", about.text);
+    }
 
     #[test]
     fn an_archive_holds_every_file_in_a_folder_of_its_own_and_is_the_same_each_time() {

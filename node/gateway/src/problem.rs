@@ -420,6 +420,9 @@ const fn foreign(error: &ForeignError) -> (StatusCode, Name, &'static str) {
             (PAYMENT, Name::PriceAboveCap, "The call costs more than you allow this server")
         }
         ForeignError::Path => (NOT_FOUND, Name::UnknownPath, "The service has no such path"),
+        ForeignError::BadPath(_) => {
+            (BAD_REQUEST, Name::BadParameter, "A parameter is missing, unknown or malformed")
+        }
         ForeignError::Unreachable(_) => {
             (BAD_GATEWAY, Name::OwnerUnreachable, "The x402 server does not answer")
         }

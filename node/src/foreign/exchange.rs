@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use super::{payments::ForeignPayment, unpack::readable};
-use crate::consumer::Order;
+use crate::consumer::{ForeignError, Order};
 
 /// The status with which a server asks for a payment.
 pub(super) const PAYMENT_REQUIRED: u16 = 402;
@@ -114,19 +114,30 @@ impl Exchange<'_> {
     }
 }
 
-/// The address of a call below that of its server; `None` for a path that leads elsewhere.
-pub(super) fn target(base: &Url, order: &Order) -> Option<Url> {
-    let root = base.path().trim_end_matches('/');
-    let path = Some(&order.path).filter(|path| path.starts_with('/'))?;
+/// The address of a call below that of its server.
+///
+/// # Errors
+/// A path that leads elsewhere, or that has another meaning than its caller wants: `?` would be sent encoded, as a part of the path.
+pub(super) fn target(base: &Url, order: &Order) -> Result<Url, ForeignError> {
+    let (root, path) = (base.path().trim_end_matches('/'), &order.path);
+    for (is_wrong, problem) in [
+        (!path.starts_with('/'), "it must begin with a slash"),
+        (path.contains('?'), "it contains `?`; parameters belong in params"),
+        (path.contains('#'), "it contains `#`; parameters belong in params"),
+    ] {
+        if is_wrong {
+            return Err(ForeignError::BadPath(problem));
+        }
+    }
     let mut url = base.clone();
     url.set_path(&format!("{root}{path}"));
-    if !url.path().strip_prefix(root)?.starts_with('/') {
-        return None;
+    if !url.path().strip_prefix(root).is_some_and(|rest| rest.starts_with('/')) {
+        return Err(ForeignError::Path);
     }
     if !order.params.is_empty() {
         url.query_pairs_mut().extend_pairs(&order.params);
     }
-    Some(url)
+    Ok(url)
 }
 
 /// Returns whether a header of a call is sent. What speaks for the connection or the payment is this node's to say, and nothing is
@@ -202,8 +213,22 @@ mod tests {
             ("https://a.example/api", "@b.example/x", None),
         ] {
             let found = target(&Url::parse(base).unwrap(), &order(path));
-            assert_eq!(found.as_ref().map(Url::as_str), url, "{base} {path}");
+            assert_eq!(found.ok().as_ref().map(Url::as_str), url, "{base} {path}");
         }
+    }
+
+    #[test]
+    fn a_path_with_a_query_or_without_a_slash_is_refused_before_anything_is_sent() {
+        let base = Url::parse("https://a.example/api").unwrap();
+        for (path, words) in [
+            ("/x?a=1", "it contains `?`; parameters belong in params"),
+            ("/x#a", "it contains `#`; parameters belong in params"),
+            ("x", "it must begin with a slash"),
+            ("", "it must begin with a slash"),
+        ] {
+            assert_eq!(target(&base, &order(path)), Err(ForeignError::BadPath(words)), "{path}");
+        }
+        assert_eq!(target(&base, &order("/../x")), Err(ForeignError::Path));
     }
 
     #[test]

@@ -42,9 +42,9 @@ pub struct ForeignServer {
 }
 
 impl ForeignServer {
-    /// Its host, which stands for a name: a server has no listing.
+    /// Its address without the scheme, which stands for a name: a server has no listing, and one host can have several.
     pub fn name(&self) -> String {
-        self.url.host_str().unwrap_or_default().to_owned()
+        self.url[url::Position::BeforeHost..].trim_end_matches('/').to_owned()
     }
 }
 
@@ -386,11 +386,11 @@ mod tests {
 
     #[tokio::test]
     async fn a_highest_price_is_kept_over_a_restart_and_replaced_by_another_one_alone() {
-        const ADDRESS: &str = "http://127.0.0.1:8080";
+        const ADDRESS: &str = "http://127.0.0.1:8080/api";
         let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
         let (first, most) = (servers(&ledger, true), Some(Usdc::from_micros(10_000)));
         let added = first.add(ADDRESS, most).await.unwrap();
-        assert_eq!(added.max_price, most);
+        assert_eq!((added.max_price, added.name().as_str()), (most, "127.0.0.1:8080/api"));
         assert_eq!(first.add(ADDRESS, None).await.unwrap(), added, "nothing is said of it");
         let other = Some(Usdc::from_micros(20_000));
         let changed = first.add(ADDRESS, other).await.unwrap();

@@ -257,7 +257,7 @@ async fn a_repeat_to_a_removed_server_says_that_nobody_asks_about_a_payment_in_a
     server.behave(Manner::Refuses);
     server.offer(&json!({ "maxTimeoutSeconds": 600 }));
     expect(&buyer.call("/v1/data", "one", Some(ENOUGH)).await?, "undecided", &Value::Null)?;
-    farthing(&buyer.node, &["x402", "remove", &buyer.server.to_string()]).await?.ok()?;
+    farthing(&buyer.node, &["x402", "remove", &buyer.server.to_string(), "--yes"]).await?.ok()?;
     buyer.restart_with(shop.deployer.test_usdc("USDC", shop.deployer.address()).await?).await?;
     let answer = buyer.call("/v1/data", "one", Some(ENOUGH)).await?;
     expect(&answer, "undecided", &Value::Null)?;

@@ -36,7 +36,7 @@ fn every_error() -> Vec<BuyError> {
         chain: text(),
         usdc_have: USDC,
         usdc_need: USDC,
-        eth_missing: true,
+        wei_missing: Some(200_000_000_000_000),
         not_sponsored: Some(text()),
         signed: Some((USDC, 1)),
     };
@@ -129,6 +129,7 @@ fn every_error() -> Vec<BuyError> {
         BuyError::Foreign(ForeignError::AboveMaxPrice { price: USDC, max_price: Usdc::ZERO }),
         BuyError::Foreign(ForeignError::AboveServerPrice { price: USDC, most: Usdc::ZERO }),
         BuyError::Foreign(ForeignError::Path),
+        BuyError::Foreign(ForeignError::BadPath("it must begin with a slash")),
         BuyError::Foreign(ForeignError::Unreachable(text())),
         BuyError::Foreign(ForeignError::Plain),
         BuyError::Foreign(ForeignError::Late),

@@ -15,7 +15,7 @@ use super::{
 use crate::{admit::check_not_paused, registry::Registered};
 
 /// An offered price is at least so many times the gas of its transaction, which may rise until that is sent.
-const GAS_FACTOR_MIN: u64 = 3;
+pub(super) const GAS_FACTOR_MIN: u64 = 3;
 
 impl X402Sales {
     /// The service of a call, and the terms on which it is sold now. No chain is asked as a rule: the token's domain is kept.
@@ -83,9 +83,8 @@ impl X402Sales {
             let detail = "the owner's wallet has no ETH for the gas of a payment";
             return Err(Refusal::new(RefusalCode::OwnerCannotClaim, detail).retry_after_ms(60_000));
         }
-        // A transfer by authorization takes as much gas as a claim of one channel.
-        let gas = chain_view::gas(chain, u64::MAX).map(|gas| gas.of(1)).unwrap_or_default();
-        if chain.spec().kind != ChainKind::Local && check_worth(price, gas, factor).is_err() {
+        let gas = self.payment_gas();
+        if check_worth(price, gas, factor).is_err() {
             let detail = format!(
                 "the price of {price} USDC is less than {factor} times the gas of its payment, {gas} USDC; buy \
                  this call through a Farthing node, where one transaction pays many calls"
@@ -93,6 +92,21 @@ impl X402Sales {
             return Err(Refusal::new(RefusalCode::SchemeUnsupported, detail));
         }
         Ok(())
+    }
+
+    /// The gas of a payment, which has no price on a chain of one's own. A transfer by authorization takes as much as a claim of one
+    /// channel.
+    pub(super) fn payment_gas(&self) -> Usdc {
+        let gas =
+            chain_view::gas(&self.0.chain, u64::MAX).filter(|_| self.0.chain.spec().kind != ChainKind::Local);
+        gas.map(|gas| gas.of(1)).unwrap_or_default()
+    }
+
+    /// The highest price of a call that is offered; `None` if no call costs anything.
+    pub(super) fn highest_price(&self) -> Option<Usdc> {
+        let offered = self.0.registry.all().into_iter().filter(|service| !service.listing().paused);
+        let highest = |service: Arc<Registered>| service.known().operations().map(|(_, price)| price).max();
+        offered.filter_map(highest).max().filter(|price| !price.is_zero())
     }
 
     pub(super) async fn token(&self) -> Result<TokenDomain, Refusal> {

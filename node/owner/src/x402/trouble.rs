@@ -4,10 +4,11 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use farthing_shared::chain_view;
+use farthing_protocol::Usdc;
+use farthing_shared::{chain_view, gas::check_worth};
 use tokio::time::Instant;
 
-use super::{X402Sales, sales::SaleKey};
+use super::{X402Sales, due::GAS_FACTOR_MIN, sales::SaleKey};
 
 /// The time for which a refused payment is shown, unless it is taken meanwhile.
 const TOLD_FOR: Duration = Duration::from_secs(3_600);
@@ -70,6 +71,17 @@ fn is_told(since: Instant, now: Instant) -> bool {
     now.saturating_duration_since(since) < TOLD_FOR
 }
 
+/// The trouble that gas costs too much even for the dearest call, so that no call is sold.
+fn too_dear(highest_price: Usdc, gas: Usdc) -> Option<ClosedDoor> {
+    check_worth(highest_price, gas, GAS_FACTOR_MIN).err().map(|least| ClosedDoor {
+        cause: format!(
+            "the gas of a payment costs {gas} USDC, so x402 clients can buy only calls for {least} USDC or more, and your dearest \
+             one costs {highest_price} USDC"
+        ),
+        action: "wait until gas costs less, or raise your prices; Farthing nodes can still buy",
+    })
+}
+
 impl X402Sales {
     /// Returns the payments that the chain refused within the last hour.
     pub fn refused_payments(&self) -> Option<RefusedPayments> {
@@ -82,6 +94,9 @@ impl X402Sales {
             let cause =
                 "the wallet has no ETH for the gas of a payment, so x402 clients buy nothing".to_owned();
             return Some(ClosedDoor { cause, action: "send a little ETH to the wallet" });
+        }
+        if let Some(dear) = self.highest_price().and_then(|price| too_dear(price, self.payment_gas())) {
+            return Some(dear);
         }
         let reason = self.0.door.notes.lock().token.clone()?;
         let cause = format!(
@@ -117,6 +132,15 @@ mod tests {
         assert_eq!(notes.refused(start + TOLD_FOR), Some(one));
         notes.take(&key(2));
         assert_eq!(notes.refused(start + TOLD_FOR), None);
+    }
+
+    #[test]
+    fn gas_that_is_too_dear_for_every_call_closes_the_port() {
+        let [price, third] = [30_000, 10_000].map(Usdc::from_micros);
+        assert_eq!(too_dear(price, Usdc::ZERO), None);
+        assert_eq!(too_dear(price, third), None);
+        let closed = too_dear(price, Usdc::from_micros(10_001)).unwrap();
+        assert!(closed.cause.contains("calls for 0.030003 USDC or more"), "{}", closed.cause);
     }
 
     #[test]

@@ -16,6 +16,9 @@ pub enum ForeignError {
     AboveServerPrice { price: Usdc, most: Usdc },
     #[error("the path leads out of the address of this x402 server")]
     Path,
+    /// Read differently by different servers, or not what the caller means.
+    #[error("the path of this call cannot be used: {0}")]
+    BadPath(&'static str),
     #[error("the x402 server does not answer: {0}")]
     Unreachable(String),
     #[error(
@@ -42,7 +45,7 @@ pub enum ForeignError {
     Lapsed,
     /// Paid or not: the chain will tell.
     #[error(
-        "the x402 server got the payment and {why}; the chain shows by {until} whether the server took it"
+        "the x402 server got the payment and {why}; it can take it until {until}, and the chain shows whether it did"
     )]
     Open { why: String, until: String },
     /// Paid or not: no chain and no token of the settings can tell.
@@ -70,6 +73,7 @@ impl ForeignError {
                 "Nothing was paid. Set another highest price with `farthing x402 add URL --max-price USDC`, or in the console."
             }
             Self::Path => "Use a path below the address that `farthing x402 list` shows.",
+            Self::BadPath(_) => "Nothing was sent. Correct the path, and name parameters in `params`.",
             Self::Unreachable(_) => "Try again later. Nothing was paid.",
             Self::Plain => "Nothing was paid. Add the server with its https address; it gets another UUID.",
             Self::Late => "Nothing was paid. Send the call again, or set a longer `limits.call_total_ms`.",

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use farthing_chain::eth;
 use farthing_protocol::{Address, Usdc};
 
 /// The money that the wallet lacks, with everything needed to mend that.
@@ -11,8 +12,8 @@ pub struct MissingFunds {
     pub chain: String,
     pub usdc_have: Usdc,
     pub usdc_need: Usdc,
-    /// True if ETH for gas is missing too.
-    pub eth_missing: bool,
+    /// The ETH for gas that is missing too, in wei.
+    pub wei_missing: Option<u128>,
     /// The reason that the owner does not pay the gas instead.
     pub not_sponsored: Option<String>,
     /// A deposit that is signed for the owner to bring, and the time for which it can.
@@ -26,7 +27,7 @@ impl fmt::Display for MissingFunds {
         if lacks_usdc {
             write!(f, "holds {} USDC and this call needs a deposit of {}", self.usdc_have, self.usdc_need)?;
         }
-        if self.eth_missing {
+        if self.wei_missing.is_some() {
             write!(f, "{}has no ETH for gas", if lacks_usdc { ", and " } else { "" })?;
         }
         if let Some(why) = &self.not_sponsored {
@@ -36,8 +37,8 @@ impl fmt::Display for MissingFunds {
         if lacks_usdc {
             write!(f, "at least {} USDC", self.usdc_need.saturating_sub(self.usdc_have))?;
         }
-        if self.eth_missing {
-            write!(f, "{}0.0002 ETH", if lacks_usdc { " and " } else { "" })?;
+        if let Some(wei) = self.wei_missing {
+            write!(f, "{}{} ETH", if lacks_usdc { " and " } else { "" }, eth(wei))?;
         }
         f.write_str(" to it")?;
         let Some((amount, left_secs)) = self.signed else { return Ok(()) };

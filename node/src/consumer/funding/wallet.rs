@@ -13,6 +13,8 @@ use crate::consumer::{BuyError, MissingFunds, deposits::WantedDeposit};
 
 /// Gas for opening a channel with room for a dear moment; a wallet with less asks owners to pay it.
 const ETH_WEI_MIN: u128 = 20_000_000_000_000;
+/// ETH that a user is asked for at least: a little more than a deposit costs while gas is cheap. Amounts are rounded up to half of it.
+const ETH_WEI_ASKED: u128 = 200_000_000_000_000;
 /// Gas of a deposit that opens a channel (measured, `docs/contracts.md`), and how many times its cost a deposit is worth that an
 /// owner is asked to pay it for. Owners ask for twenty times as a rule, and gas may rise until they are asked.
 const DEPOSIT_GAS: u64 = 125_000;
@@ -57,6 +59,13 @@ impl Funding {
         WantedDeposit { amount: wanted.amount.max(worth.min(most)), ..wanted }
     }
 
+    /// The ETH that is asked for: the most that a deposit is sent with now. Gas has no price on a chain of one's own.
+    fn wei_asked(&self) -> u128 {
+        let fee = *self.0.chain.base_fee().borrow();
+        let priced = fee.filter(|_| self.0.chain.spec().kind != ChainKind::Local);
+        priced.map_or(ETH_WEI_ASKED, |fee| rounded(TransactionCost::of(&fee, DEPOSIT_GAS).most_wei))
+    }
+
     /// The money that is missing. ETH is asked for only where the owner has said that it does not pay the gas.
     pub(super) fn missing(&self, owner: Address, balance: Balances, usdc_need: Usdc) -> BuyError {
         let not_sponsored = self.not_sponsored(owner).filter(|_| lacks_eth(balance));
@@ -67,7 +76,7 @@ impl Funding {
             chain: self.0.chain.spec().name.clone(),
             usdc_have: balance.usdc,
             usdc_need,
-            eth_missing: not_sponsored.is_some(),
+            wei_missing: not_sponsored.as_ref().map(|_| self.wei_asked()),
             not_sponsored,
             signed,
         })
@@ -78,6 +87,11 @@ impl Funding {
         let balances = *self.0.chain.balances().borrow();
         balances.map(|all| self.0.pledges.left_of(all)).ok_or_else(|| NotReady::BalanceUnknown.into())
     }
+}
+
+/// An amount of ETH for people, rounded up.
+fn rounded(wei: u128) -> u128 {
+    wei.checked_next_multiple_of(ETH_WEI_ASKED / 2).unwrap_or(wei).max(ETH_WEI_ASKED)
 }
 
 const fn lacks_eth(balance: Balances) -> bool {
@@ -106,4 +120,18 @@ pub const fn is_unsent(error: &ChainError) -> bool {
                 | ChainError::Unreachable { .. }
                 | ChainError::Refused { .. }
         )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_eth_that_is_asked_for_pays_what_gas_costs() {
+        for (wei, asked) in
+            [(0, "0.0002"), (150_000_000_000_000, "0.0002"), (10_020_000_000_000_000, "0.0101")]
+        {
+            assert_eq!(farthing_chain::eth(rounded(wei)), asked);
+        }
+    }
 }

@@ -104,6 +104,12 @@ pub(super) fn paid(live: bool, answer: &Answer) -> String {
     }
     match answer.charged.parse::<Usdc>() {
         Ok(charged) if charged.is_zero() => "You were not charged.".to_owned(),
+        // Only an x402 server signs none, and it may say nothing of the payment either.
+        Ok(charged) if answer.receipt.is_empty() => format!(
+            "You were charged {} USDC. If the server does not take the payment, the price comes back when the payment lapses. Activity \
+             shows it.",
+            show::usdc(charged)
+        ),
         Ok(charged) => format!("You were charged {} USDC.", show::usdc(charged)),
         Err(_) => "The node did not say what you were charged. Activity shows it.".to_owned(),
     }
@@ -146,9 +152,13 @@ mod tests {
     #[test]
     fn every_end_says_what_it_cost() {
         let charged = |charged: &str| Answer { charged: charged.to_owned(), ..Answer::default() };
+        let receipt = "0x01".to_owned();
+        assert!(
+            paid(true, &Answer { receipt, ..charged("0.002") }).ends_with("You were charged 0.002 USDC.")
+        );
         for (live, answer, words) in [
             (false, Answer::default(), "you were not charged"),
-            (true, charged("0.002"), "You were charged 0.002 USDC."),
+            (true, charged("0.002"), "You were charged 0.002 USDC. If the server does not take the payment"),
             (true, charged("0"), "You were not charged."),
             (true, charged("0.00"), "You were not charged."),
             (true, problem(Some(false)), "You were not charged."),

@@ -28,10 +28,8 @@ pub(super) fn ways(server: &X402Server, gateway: &str) -> Vec<Way> {
     let path = asked_path(server).unwrap_or(EXAMPLE_PATH);
     let most = server.max_price.map_or_else(|| EXAMPLE_PRICE.to_owned(), |most| most.to_string());
     let id = server.id.to_string();
-    let body = json!({
-        "api_id_public": id, "method": "GET", "path": path, "params": {}, "max_price": most,
-        "call_id": "order-7",
-    });
+    // Without a call_id: one that is copied with the rest would make the next call a repeat of the first.
+    let body = json!({ "api_id_public": id, "method": "GET", "path": path, "params": {}, "max_price": most });
     let command = format!("farthing call {id} GET {} --max-price {most}", quoted(path));
     let client = format!("farthing sdk generate {id} --language python --output client");
     let curl = format!(
@@ -91,8 +89,11 @@ mod tests {
         .ok()
         .unwrap();
         assert!(command.text.ends_with(" GET '/it'\\''s' --max-price 0.50"), "{}", command.text);
-        for part in ["\"path\": \"/it's\"", "\"max_price\": \"0.50\"", "\"call_id\""] {
+        for part in ["\"path\": \"/it's\"", "\"max_price\": \"0.50\""] {
             assert!(body.text.contains(part), "{part}: {}", body.text);
+        }
+        for copied in [&body, &curl] {
+            assert!(!copied.text.contains("call_id"), "pasted twice, it is two calls: {}", copied.text);
         }
         assert!(curl.text.ends_with("https://localhost:3000/internal/call"), "{}", curl.text);
         assert!(client.text.starts_with("farthing sdk generate 0b5f2a3e-"), "{}", client.text);
