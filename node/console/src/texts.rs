@@ -15,6 +15,9 @@ pub(super) struct Alert {
     pub(super) link: Option<&'static str>,
 }
 
+/// The most that a node pays for one call, in USDC, until its user changes the limit.
+pub(super) const PRICE_MAX_DEFAULT: &str = "0.01";
+
 const APIS: Option<&str> = Some("/panel/apis");
 const FINANCE: Option<&str> = Some("/panel/finance");
 const LIMITS: Option<&str> = Some("/panel/finance/limits");
@@ -195,6 +198,13 @@ mod tests {
         for nothing in ["/panel", "/panel?done=", "/panel?done=all", "/panel?q=done=price"] {
             assert_eq!(Done::of(nothing), None, "{nothing}");
         }
+    }
+
+    #[test]
+    fn the_price_that_nodes_refuse_by_default_is_that_of_the_settings() {
+        let settings = include_str!("../../config/src/settings.rs");
+        let default = format!("price_max: Usdc = Amount, Value(\"{PRICE_MAX_DEFAULT}\");");
+        assert!(settings.contains(&default), "{default}");
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub(super) fn alert(asking: &AskingAgents) -> Alert {
         1 => "1 call of an agent waits".to_owned(),
         calls => format!("{calls} calls of agents wait"),
     };
-    let cause = format!("{waits} for your approval; the newest is for the secret {secret}");
+    let cause = format!("{waits} for your approval; the newest is for the secret “{secret}”");
     Alert::new(AlertKind::ApprovalWaits, Warning, cause, "look at it with `farthing mcp approvals`")
 }
 
@@ -49,7 +49,7 @@ mod tests {
         let both = [approval("b", "refused"), approval("a", "waiting"), approval("c", "waiting")];
         let told = alert(&AskingAgents::of(&both).unwrap());
         assert!(
-            told.cause.starts_with("2 calls of agents wait") && told.cause.ends_with("secret a"),
+            told.cause.starts_with("2 calls of agents wait") && told.cause.ends_with("secret “a”"),
             "{told:?}"
         );
     }

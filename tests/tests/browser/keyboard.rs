@@ -108,7 +108,7 @@ async fn walks_through_the_steps(browser: &Browser, enter: &str) -> Result<()> {
     press(browser, enter).await?;
     for step in ["Step 3 of 5", "Step 4 of 5", "Step 5 of 5"] {
         browser.wait_for(step).await?;
-        tab_to(browser, ".step-actions a.primary").await?;
+        tab_to(browser, ".step-actions a:first-child").await?;
         press(browser, enter).await?;
     }
     browser.wait_for("Welcome to Farthing").await

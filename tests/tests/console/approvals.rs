@@ -48,6 +48,7 @@ async fn a_call_of_an_agent_is_approved_once_with_the_password_and_refused_witho
     {
         ensure!(page.body.contains(part), "{part}: {page:?}");
     }
+    ensure!(!page.body.contains("An agent waits for your approval"), "the page itself says it: {page:?}");
     ensure!(!page.body.contains("<script>approve()") && page.body.len() <= HTML_BYTES_MAX, "{page:?}");
 
     // A password is asked for, because the one of the set-up is not fresh after a restart; which also ends what waits.

@@ -160,7 +160,7 @@ async fn the_last_step_shows_a_sample_of_a_service_and_asks_nobody() -> Result<(
             "Go to Home",
         ],
     )?;
-    ensure!(!page.body.contains("Make the first call"), "there is nothing to pay it with: {page:?}");
+    ensure!(!page.body.contains("Open it in the sandbox"), "there is nothing to pay it with: {page:?}");
     let unknown = browser.get("/panel/setup/call?service=00000000-0000-4000-8000-000000000000").await?;
     ensure!(unknown.status == 404, "{unknown:?}");
     Ok(())

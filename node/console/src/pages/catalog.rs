@@ -19,7 +19,7 @@ use farthing_control::{
     },
 };
 use farthing_os::clock;
-use farthing_values::{Address, ServiceId, Usdc};
+use farthing_values::{Address, ServiceId, Usdc, identity::ParseAddressError};
 use serde::Deserialize;
 
 use crate::{
@@ -129,7 +129,7 @@ pub(super) async fn show(visit: Visit, Query(mut asked): Query<CatalogParams>) -
     frame.words.clone_from(&asked.q);
     let figures = node.ask(endpoint::Figures).await?;
     let (found, problem) = match asked.query() {
-        Ok(query) => (node.tell(endpoint::CatalogSearch, &query).await?, None),
+        Ok(query) => (node.tell(endpoint::CatalogSearch, &query).await?, mistyped(asked.q.trim())),
         Err(problem) => (CatalogPage::default(), Some(problem.to_owned())),
     };
     let measured = by_service(&figures);
@@ -161,6 +161,13 @@ async fn page_of(node: &Local, id: &str) -> Result<Option<String>, Failure> {
     let is_there = node.ask(endpoint::CatalogService.of(id)).await.is_ok()
         || node.ask(endpoint::X402Servers).await?.iter().any(|server| server.id.0 == id);
     Ok(is_there.then(|| format!("/panel/catalog/{id}")))
+}
+
+/// Says that one character of a wallet is wrong, where the words are a wallet with a wrong checksum.
+fn mistyped(words: &str) -> Option<String> {
+    let is_mistyped = matches!(words.parse::<Address>(), Err(ParseAddressError::Checksum));
+    let problem = "A character of this address is wrong, because its checksum does not match. Copy it again from its source.";
+    is_mistyped.then(|| problem.to_owned())
 }
 
 impl CatalogParams {
@@ -406,6 +413,15 @@ mod tests {
         assert_eq!(asked.with(|_| {}), "/panel/catalog?q=earth+%26+sky&tag=a%2Bb&page=2");
         assert_eq!(CatalogParams::default().with(|_| {}), "/panel/catalog");
         assert!(CatalogParams { price: "cheap".into(), ..CatalogParams::default() }.query().is_err());
+    }
+
+    #[test]
+    fn a_wallet_with_a_wrong_character_is_told_from_words() {
+        let wallet = "0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf";
+        assert!(mistyped(&wallet.replace("7E5F", "7e5F")).is_some_and(|words| words.contains("checksum")));
+        for words in [wallet, "", "tides", "0x7E5F"] {
+            assert_eq!(mistyped(words), None, "{words}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Help: the documentation of this version, offline, with a search over all of it.
 
-use std::sync::LazyLock;
+use std::{borrow::Cow, sync::LazyLock};
 
 use askama::Template;
 use axum::{
@@ -58,6 +58,22 @@ struct Document {
     text: &'static str,
 }
 
+impl Document {
+    /// The text as the console shows it: the glossary without its rules for developers.
+    fn shown(&self) -> Cow<'static, str> {
+        if self.name == GLOSSARY { Cow::Owned(terms(self.text)) } else { Cow::Borrowed(self.text) }
+    }
+}
+
+/// The terms of the glossary with their meanings: the first two columns of its table.
+fn terms(glossary: &str) -> String {
+    let rows = glossary.lines().filter(|line| line.starts_with('|')).skip(2);
+    let cells = rows.map(|row| row.split('|').skip(1).take(2).collect::<Vec<_>>().join("|"));
+    let rows = cells.map(|cells| format!("|{cells}|")).collect::<Vec<_>>().join("\n");
+    let lead = "What the words of this console and its documents mean.";
+    format!("# Glossary\n\n{lead}\n\n| term | meaning |\n|---|---|\n{rows}")
+}
+
 macro_rules! documents {
     ($($name:literal, $path:literal, $title:literal, $about:literal;)+) => {
         &[$(Document {
@@ -68,6 +84,9 @@ macro_rules! documents {
         }),+]
     };
 }
+
+/// The name of the document of which the console shows a part.
+const GLOSSARY: &str = "glossary";
 
 const DOCUMENTS: &[Document] = documents! {
     "console", "docs/console.md", "This console", "Set-up, pages, access, and the API for programs.";
@@ -83,7 +102,7 @@ const DOCUMENTS: &[Document] = documents! {
 /// The passages of all documents, in their order.
 static PASSAGES: LazyLock<Vec<(&'static Document, Passage)>> = LazyLock::new(|| {
     let all = DOCUMENTS.iter();
-    all.flat_map(|document| passages(document.text).into_iter().map(move |passage| (document, passage)))
+    all.flat_map(|document| passages(&document.shown()).into_iter().map(move |passage| (document, passage)))
         .collect()
 });
 
@@ -140,9 +159,15 @@ fn search(words: &str) -> Vec<Hit> {
     hits.into_iter().map(|(_, hit)| hit).collect()
 }
 
-/// A passage with its words from a little before the character `at` on.
+/// A passage with its words from a little before the character `at` on, from the beginning of a word.
 fn hit(document: &Document, passage: &Passage, at: usize) -> Hit {
-    let from = at.saturating_sub(BEFORE_CHARS);
+    let from = match at.saturating_sub(BEFORE_CHARS) {
+        0 => 0,
+        from => {
+            let gap = passage.text.chars().skip(from).take(BEFORE_CHARS).position(char::is_whitespace);
+            from + gap.map_or(0, |gap| gap + 1)
+        }
+    };
     let text: String = passage.text.chars().skip(from).take(SHOWN_CHARS).collect();
     let is_cut = passage.text.chars().nth(from + SHOWN_CHARS).is_some();
     Hit {
@@ -191,14 +216,15 @@ pub(super) async fn list(visit: Visit, Query(asked): Query<HelpParams>) -> Page 
 
 pub(super) async fn show(visit: Visit, Path(name): Path<String>) -> Page {
     let document = DOCUMENTS.iter().find(|document| document.name == name).ok_or_else(Failure::not_found)?;
-    let headings = passages(document.text).into_iter();
+    let text = document.shown();
+    let headings = passages(&text).into_iter();
     let page = HelpTemplate {
         frame: visit.frame(Section::Help).await?,
         title: document.title,
         name: document.name,
         documents: DOCUMENTS,
         contents: headings.filter(|passage| matches!(passage.level, 2..=3)).collect(),
-        text: own_markdown(document.text, |address| link(document.name, address)),
+        text: own_markdown(&text, |address| link(document.name, address)),
     };
     Ok(Rendered(&page).into_response())
 }
@@ -212,6 +238,14 @@ mod tests {
         let hits = search("Stolen  COOKIE");
         assert!(hits.iter().any(|hit| hit.link == "/panel/help/console#at-who-is-let-in"), "the console");
         assert!(hits.iter().all(|hit| hit.text.chars().count() <= SHOWN_CHARS + 2));
+        for text in hits.iter().filter_map(|hit| hit.text.strip_prefix('…')) {
+            let begins = text.split_whitespace().next().unwrap();
+            let is_word = |(_, passage): &(&Document, Passage)| {
+                passage.text.contains(text.trim_end_matches('…'))
+                    && passage.text.split_whitespace().any(|word| word == begins)
+            };
+            assert!(PASSAGES.iter().any(is_word), "{text}");
+        }
         let first = search("rendezvous").swap_remove(0);
         assert_eq!(
             (first.link.as_str(), first.title.as_str()),
@@ -222,6 +256,15 @@ mod tests {
             let hits = search(words);
             assert!(hits.iter().any(|hit| hit.link.starts_with("/panel/help/x402#")), "{words}");
         }
+    }
+
+    #[test]
+    fn the_glossary_is_shown_as_terms_and_meanings_without_the_rules_for_developers() {
+        let glossary = DOCUMENTS.iter().find(|document| document.name == GLOSSARY).unwrap();
+        let shown = glossary.shown();
+        assert!(shown.contains("| term | meaning |") && shown.contains("| deposit | the money"), "{shown}");
+        assert!(!shown.contains("tidy test") && !shown.contains("Cheque"), "{shown}");
+        assert_eq!(shown.lines().filter(|line| line.matches('|').count() != 3).count(), 4, "{shown}");
     }
 
     /// A program that is shipped has no page of components, so it looks for a document of that name.

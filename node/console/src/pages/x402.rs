@@ -149,7 +149,8 @@ pub(super) fn asks(terms: &X402Terms) -> String {
     match (terms.price, terms.status) {
         (Some(price), _) => format!("{} USDC", show::usdc(price.0)),
         (None, PAYMENT_REQUIRED) => "a payment that your node does not make".to_owned(),
-        (None, status) => format!("nothing at this address (status {status})"),
+        (None, status @ 200..300) => format!("asks for no payment here (status {status})"),
+        (None, status) => format!("no price here (status {status}): add the path of an operation"),
     }
 }
 
@@ -434,6 +435,7 @@ mod tests {
         assert_eq!(shown.description.chars().count(), DESCRIPTION_CHARS_MAX + 1);
         assert_eq!(shown.network.chars().count(), NETWORK_CHARS_MAX + 1);
         assert!(asks(&terms(402, None)).contains("does not make"));
-        assert_eq!(asks(&terms(404, None)), "nothing at this address (status 404)");
+        assert_eq!(asks(&terms(200, None)), "asks for no payment here (status 200)");
+        assert_eq!(asks(&terms(404, None)), "no price here (status 404): add the path of an operation");
     }
 }

@@ -130,7 +130,9 @@ async fn page(visit: &Visit, problem: Option<String>) -> Page {
         }
         rows.push(row);
     }
-    let frame = visit.frame(Section::Finance).await?;
+    let mut frame = visit.frame(Section::Finance).await?;
+    // The page itself says it.
+    frame.alerts.retain(|alert| alert.link != Some(ADDRESS));
     let page = ApprovalsTemplate { frame, hidden: all.len() - rows.len(), rows, problem };
     Ok(answer(&page, page.problem.as_ref()))
 }

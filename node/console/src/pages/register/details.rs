@@ -191,7 +191,7 @@ fn shown(tried: &Tried) -> TriedShown {
         (status, false) => format!("{status}: callers would get no answer, because {}.", tried.reason),
     };
     let mut facts = format!(
-        "{}, {}, server is {}",
+        "{}, {}, server: {}",
         show::visible(&tried.operation),
         show::duration(tried.took_us),
         show::visible(&tried.upstream_class)

@@ -121,7 +121,7 @@ fn row(secret: &SecretShown, now_secs: u64) -> SecretRow {
         is_default: secret.name == DEFAULT_SECRET,
         name: secret.name.clone(),
         created: secret.created_secs.map_or_else(|| "with the node".to_owned(), ago),
-        used: secret.last_used_secs.map_or_else(|| "never".to_owned(), ago),
+        used: secret.last_used_secs.map_or_else(|| "not by a program".to_owned(), ago),
         spent_today: show::usdc(secret.spent_today.0),
         limits: if words.is_empty() { "the node's own".to_owned() } else { words.join(", ") },
     }

@@ -46,7 +46,7 @@ pub(in crate::pages) async fn show(visit: Visit) -> Page {
             },
             Coin {
                 name: "ETH",
-                what_for: "is optional: it pays the chain's fees if an owner does not, or if you sell",
+                what_for: "is optional: you need it if you sell, or if an owner does not pay the chain's fee for you",
                 has: balance.eth.as_ref().map(|eth| eth.0.wei > 0),
                 amount: frame.eth(),
             },
