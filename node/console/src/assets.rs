@@ -85,12 +85,6 @@ assets! {
     icon: "icon.svg" as "image/svg+xml",
 }
 
-/// Address of the font.
-pub(super) fn font() -> &'static str {
-    static URL: LazyLock<String> = LazyLock::new(|| url(FONT));
-    &URL
-}
-
 /// `console.css` → `console.0123456789abcdef.css`
 fn asset(file: &str, content_type: &'static str, content: impl Into<Cow<'static, [u8]>>) -> Asset {
     let content = content.into();

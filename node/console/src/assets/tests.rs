@@ -20,8 +20,6 @@ fn the_styles_name_the_font_by_its_address() {
     assert!((20 * 1024..=60 * 1024).contains(&font.content.len()), "{} bytes", font.content.len());
     let styles = String::from_utf8_lossy(&ASSETS[0].content);
     assert!(styles.contains(&format!("url(\"{}\")", font.name)) && !styles.contains(FONT));
-    // Pages name it before the styles do, so that it is there for the first letters.
-    assert_eq!(super::font(), format!("/assets/{}", font.name));
 }
 
 #[test]
