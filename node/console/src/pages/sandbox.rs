@@ -60,6 +60,7 @@ mod view;
 
 pub(super) use code::{Code, CodeTabs};
 use files::FileBody;
+pub(super) use filled::shown_name;
 use filled::{CallBody, FilledForm, read_operation};
 pub(super) use preview::show as preview;
 use saving::{OpenedRequest, SAVE, SAVED_NAME, SaveField};
