@@ -107,8 +107,8 @@ pub fn own_fields(form: &Page) -> Result<[(&'static str, String); 4]> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_above_the_users_own_limit_is_not_offered_and_its_page_says_that_it_was_not_sent() -> Result<()>
-{
+async fn a_call_above_the_users_own_limit_is_not_offered_and_its_page_says_that_it_was_not_bought()
+-> Result<()> {
     let world = World::start().await?;
     let mut sandbox = Sandbox::open(&world).await?;
     let control = world.consumer.control();
@@ -125,7 +125,10 @@ async fn a_call_above_the_users_own_limit_is_not_offered_and_its_page_says_that_
     let refused = control.ask(endpoint::Calls.with("outcome", "refused")).await?.calls;
     let key = &refused.first().context("no refused call")?.key;
     let page = sandbox.browser.get(&format!("/panel/activity/{key}")).await?;
-    ensure!(page.body.contains("The call was not sent.") && !page.body.contains(">Bought<"), "{page:?}");
+    ensure!(
+        page.body.contains("Your node did not buy this call.") && !page.body.contains(">Bought<"),
+        "{page:?}"
+    );
     ensure!(world.upstream.hits() == 0, "nothing was sent");
     Ok(())
 }

@@ -39,8 +39,8 @@ const VALUES_SHOWN: usize = 40;
 struct OneCallTemplate {
     frame: Frame,
     bought: bool,
-    /// Refused by this node, before anything was sent.
-    is_unsent: bool,
+    /// Refused by this node. An x402 server may have been asked for its price.
+    is_unbought: bool,
     key: String,
     name: String,
     service: Option<String>,
@@ -122,8 +122,8 @@ fn kept_in_sandbox(visit: &Visit, found: &CallShown) -> Option<StoredExchange> {
     kept.into_iter().find(|kept| kept.exchange.call_id == call_id)
 }
 
-/// Tells whether this node refused a call to buy. Of a call that was sent, the ledger has a record.
-fn is_unsent(call: &LoggedCall) -> bool {
+/// Tells whether this node refused a call to buy. Of a call that it promised to pay, the ledger has a record.
+fn is_unbought(call: &LoggedCall) -> bool {
     let has_record = !call.key.starts_with(CallRecord::Refused.name());
     call.side == CallSide::Bought && call.outcome == CallOutcome::Refused && !has_record
 }
@@ -159,7 +159,7 @@ fn page(frame: Frame, found: CallShown, kept: Option<&StoredExchange>, names: &P
         frame,
         page: code.and_then(crate::texts::page_against),
         bought: call.side == CallSide::Bought,
-        is_unsent: is_unsent(&call),
+        is_unbought: is_unbought(&call),
         name: service_of(&call),
         service: call.service.map(|id| format!("/panel/catalog/{id}")),
         facts,
