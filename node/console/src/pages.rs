@@ -35,6 +35,7 @@ mod network;
 mod operations;
 mod owner;
 mod password;
+mod petnames;
 mod reference;
 mod register;
 mod sandbox;

@@ -41,7 +41,8 @@ fn is_withdrawn(ledger: &Ledger, claim: &Settlement) -> Result<bool, LedgerError
 pub(super) const fn state_of_settlement(settlement: &Settlement) -> HistoryState {
     match settlement.state {
         SettlementState::Pending => HistoryState::Pending,
-        SettlementState::Confirmed | SettlementState::Returned => HistoryState::Confirmed,
+        SettlementState::Confirmed => HistoryState::Confirmed,
+        SettlementState::Returned => HistoryState::Returned,
         SettlementState::Failed => HistoryState::Failed,
         SettlementState::Lost => HistoryState::Lost,
     }
@@ -114,6 +115,14 @@ mod tests {
         };
         ledger.correct_transaction(dropped).await.unwrap();
         (ledger, filled)
+    }
+
+    #[test]
+    fn what_came_back_of_a_deposit_is_no_claim() {
+        let time_secs = 1;
+        let (state, rows) = (SettlementState::Returned, Vec::new());
+        let back = Settlement { id: 1, transaction: None, rows, time_secs, state, is_dropped: false };
+        assert_eq!(state_of_settlement(&back), HistoryState::Returned);
     }
 
     #[tokio::test]

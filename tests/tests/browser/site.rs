@@ -133,7 +133,8 @@ impl Site {
     /// What is kept for a session alone, made through its forms; scripts or none make no difference.
     pub async fn furnish(&mut self, browser: &Browser) -> Result<()> {
         for (name, button) in [("sample", "sample"), ("live", "live")] {
-            let call = self.press_in_sandbox(browser, button).await?;
+            self.open_sandbox(browser).await?;
+            let call = press_in_sandbox(browser, button).await?;
             self.names.insert(name, call);
         }
         let failed = self.refused_call(browser).await?;
@@ -143,25 +144,17 @@ impl Site {
         Ok(())
     }
 
-    async fn press_in_sandbox(&self, browser: &Browser, button: &str) -> Result<String> {
-        browser.goto(&self.address("/panel/catalog/{earthquakes}/sandbox")?).await?;
-        browser.press(&format!("button[value={button}]")).await?;
-        // A sample costs nothing, and nothing is asked of anybody.
-        if button == "live" {
-            confirm_without_scripts(browser).await?;
-        }
-        let url = browser.wait_for_address("call=").await?;
-        eventually("the call has ended", async || Ok(!has(browser, "[data-elapsed]").await)).await?;
-        let call = url.query_pairs().find(|(name, _)| name == "call");
-        Ok(call.context("no call")?.1.into_owned())
+    async fn open_sandbox(&self, browser: &Browser) -> Result<()> {
+        browser.goto(&self.address("/panel/catalog/{earthquakes}/sandbox")?).await
     }
 
-    /// A call beyond a limit.
+    /// A call beyond a limit that came after its page: the sandbox offers none beyond a limit that it knows.
     async fn refused_call(&self, browser: &Browser) -> Result<String> {
         let consumer = self.demo.consumer.control();
+        self.open_sandbox(browser).await?;
         let little = LimitsRequest { price_max: Some(Text(TOO_LITTLE)), ..LimitsRequest::default() };
         consumer.tell(endpoint::LimitSpending, &little).await?;
-        let call = self.press_in_sandbox(browser, "live").await?;
+        let call = press_in_sandbox(browser, "live").await?;
         let reset = LimitsRequest { reset: true, ..LimitsRequest::default() };
         consumer.tell(endpoint::LimitSpending, &reset).await?;
         Ok(call)
@@ -219,6 +212,19 @@ pub async fn confirm(browser: &Browser) -> Result<()> {
     browser.wait_for("Enter your password").await?;
     browser.fill(&[("console-password", PASSWORD)]).await?;
     browser.press("main form button.primary").await
+}
+
+/// Presses a button of the sandbox that is open, and names its call.
+async fn press_in_sandbox(browser: &Browser, button: &str) -> Result<String> {
+    browser.press(&format!("button[value={button}]")).await?;
+    // A sample costs nothing, and nothing is asked of anybody.
+    if button == "live" {
+        confirm_without_scripts(browser).await?;
+    }
+    let url = browser.wait_for_address("call=").await?;
+    eventually("the call has ended", async || Ok(!has(browser, "[data-elapsed]").await)).await?;
+    let call = url.query_pairs().find(|(name, _)| name == "call");
+    Ok(call.context("no call")?.1.into_owned())
 }
 
 /// Without scripts there is no key, and every change asks.

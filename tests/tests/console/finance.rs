@@ -1,7 +1,7 @@
 //! Finance in the console: what is shown, sending once and never twice, claiming and closing.
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::endpoint;
+use farthing_control::{endpoint, types::NewPetname};
 use farthing_tests::{
     agreement::until_closed,
     wait::eventually,
@@ -82,19 +82,42 @@ async fn what_was_earned_is_claimed_and_a_channel_closed_in_the_console() -> Res
     let mut seller = set_up(&world.owner).await?;
     let page = seller.get("/panel/finance").await?;
     ensure!(page.body.contains("0.006 USDC") && page.body.contains("I sell"), "{page:?}");
-    let page = seller.post("/panel/finance/claim", &[]).await?;
-    ensure!(page.body.contains("Claimed 0.006 USDC from 1 channel."), "{page:?}");
-    let page = seller.post("/panel/finance/claim", &[]).await?;
-    ensure!(page.body.contains("There is nothing to claim"), "{page:?}");
+    for told in ["Claimed 0.006 USDC from 1 channel.", "There is nothing to claim"] {
+        let sent = seller.post("/panel/finance/claim", &[]).await?;
+        let place = sent.header("location").to_owned();
+        ensure!(sent.status == 303 && place.starts_with("/panel/finance?answer="), "{sent:?}");
+        let page = seller.get(&place).await?;
+        ensure!(page.status == 200 && page.body.contains(told), "{told}: {page:?}");
+    }
 
     let page = buyer.get("/panel/finance").await?;
     ensure!(page.body.contains("I buy") && page.body.contains("calls at this week"), "{page:?}");
-    let channels = world.consumer.control().ask(endpoint::Channels).await?;
+    world.wait_until_decided().await?;
+    let control = world.consumer.control();
+    let name = NewPetname { name: "Harbour office".to_owned() };
+    control.tell(endpoint::GivePetname.of(world.owner_wallet), &name).await?;
+    for place in ["/panel/finance", "/panel/finance/history?kind=bought", "/panel/activity"] {
+        ensure!(buyer.get(place).await?.body.contains("Harbour office"), "{place} names who is paid");
+    }
+    let channels = control.ask(endpoint::Channels).await?;
     let close = format!("/panel/finance/channels/{}/close", channels.first().context("no channel")?.id);
     ensure!(buyer.get(&close).await?.body.contains("Close this channel?"));
-    let page = buyer.post(&close, &[]).await?;
-    ensure!(page.status == 200 && page.body.contains("role=\"status\""), "{page:?}");
+    let sent = buyer.post(&close, &[]).await?;
+    ensure!(sent.status == 303, "{sent:?}");
+    let page = buyer.get(sent.header("location")).await?;
+    ensure!(page.body.contains("This is the channel with"), "{page:?}");
     until_closed(&world.consumer).await?;
+    eventually("what came back is told, and no claim", async || {
+        let page = buyer.get("/panel/finance/history?kind=settlement").await?.body;
+        let is_told = page.contains("Deposit returned") && !page.contains("Claim number");
+        Ok(is_told && page.contains("<dt>Claimed</dt><dd>0.00 USDC</dd>"))
+    })
+    .await?;
+    let page = buyer.get("/panel/finance/settlements/1").await?;
+    ensure!(
+        page.body.contains("<h1>Deposit returned</h1>") && !page.body.contains("not sent yet"),
+        "{page:?}"
+    );
     ensure!(buyer.get(&close).await?.header("location") == "/panel/finance", "there is nothing to close");
     world.settle_and_check(FUNDS).await?;
     Ok(())

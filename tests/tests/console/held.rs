@@ -135,6 +135,8 @@ async fn a_form_that_comes_after_the_cookie_was_deleted_is_kept_over_the_log_in_
     ensure!(page.status == 303 && place.starts_with("/panel/draft?kept="), "{page:?}");
     let draft = sandbox.browser.get(&place).await?;
     ensure!(draft.body.contains("Your form was not sent") && world.upstream.hits() == 0, "{draft:?}");
+    ensure!(draft.body.contains(&format!("Call for {PRICE} USDC</button>")), "{draft:?}");
+    ensure!(!draft.body.contains("<dt>nonce</dt>"), "nobody typed it: {draft:?}");
     let kept = hidden(&draft);
     let kept: Vec<_> = kept.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     // The button, and once more after *Back*.

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use axum::{Router, routing::get};
 use farthing_control::{
     endpoint,
-    types::{OperationFile, ServiceFile, SourceFile, SourceKind},
+    types::{LimitsRequest, OperationFile, ServiceFile, SourceFile, SourceKind},
 };
 use farthing_tests::{
     upstream::serve,
@@ -104,6 +104,33 @@ pub fn is_under_way(page: &Page) -> bool {
 pub fn own_fields(form: &Page) -> Result<[(&'static str, String); 4]> {
     let (operation, nonce, price) = (form.field("operation")?, form.field("nonce")?, form.field("price")?);
     Ok([("operation", operation), ("nonce", nonce), ("price", price), ("act", "live".to_owned())])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_above_the_users_own_limit_is_not_offered_and_its_page_says_that_it_was_not_bought()
+-> Result<()> {
+    let world = World::start().await?;
+    let mut sandbox = Sandbox::open(&world).await?;
+    let control = world.consumer.control();
+    let price_max = Some(Usdc::from_micros(1_000).into());
+    control.tell(endpoint::LimitSpending, &LimitsRequest { price_max, ..LimitsRequest::default() }).await?;
+    let form = sandbox.form("GET /ok").await?;
+    ensure!(form.body.contains("Above your limit of 0.001 USDC per call."), "{form:?}");
+    ensure!(form.body.contains("aria-describedby=\"about-call\" disabled>Call for"), "{form:?}");
+    // As a page that was loaded before the limit sends it.
+    let sent = sandbox.press(&form, "live", &[]).await?;
+    let (_, page) = sandbox.follow(&sent).await?;
+    ensure!(page.body.contains("Raise the limit in Finance › Limits."), "{page:?}");
+    ensure!(!page.body.contains("farthing spending"), "no commands: {page:?}");
+    let refused = control.ask(endpoint::Calls.with("outcome", "refused")).await?.calls;
+    let key = &refused.first().context("no refused call")?.key;
+    let page = sandbox.browser.get(&format!("/panel/activity/{key}")).await?;
+    ensure!(
+        page.body.contains("Your node did not buy this call.") && !page.body.contains(">Bought<"),
+        "{page:?}"
+    );
+    ensure!(world.upstream.hits() == 0, "nothing was sent");
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]

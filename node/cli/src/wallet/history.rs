@@ -24,7 +24,7 @@ pub struct History {
     /// bought, served, settlement, transaction or adjustment; several with commas
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     pub kind: Vec<HistoryKind>,
-    /// charged, free, failed, pending, confirmed or lost
+    /// charged, free, failed, pending, confirmed, lost or returned
     #[arg(long)]
     pub state: Option<HistoryState>,
     /// Calls of one service: its name, its UUID, or the first digits of the UUID

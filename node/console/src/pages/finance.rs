@@ -3,11 +3,11 @@
 use askama::Template;
 use axum::{
     extract::{Path, Query, State},
-    response::{IntoResponse, Redirect},
+    response::{IntoResponse, Redirect, Response},
 };
 use farthing_control::{
     endpoint,
-    types::{Channel, ChannelRole, SeriesRange},
+    types::{Channel, ChannelRole, Settled},
 };
 use farthing_values::{ChannelId, Usdc};
 use serde::Deserialize;
@@ -23,6 +23,12 @@ use crate::{
     show,
 };
 
+use super::{
+    petnames::PeerNames,
+    register::mendable,
+    setup::{Mistake, SetupAnswer, lead_to},
+};
+
 pub(super) mod alerts;
 pub(super) mod approvals;
 pub(super) mod history;
@@ -30,6 +36,7 @@ pub(super) mod limits;
 mod runway;
 pub(super) mod send;
 
+const ADDRESS: &str = "/panel/finance";
 const CHANNELS_SHOWN: usize = 60;
 
 #[derive(Template)]
@@ -69,17 +76,24 @@ pub(super) struct ChannelRow {
 #[derive(Deserialize)]
 pub(super) struct FinanceParams {
     range: Option<String>,
+    /// The name of the answer to a claim or a close.
+    #[serde(default)]
+    answer: String,
 }
 
 pub(super) async fn show(visit: Visit, Query(asked): Query<FinanceParams>) -> Page {
-    page(&visit, range_named(asked.range.as_deref()), None, None).await
-}
-
-async fn page(visit: &Visit, range: SeriesRange, done: Option<String>, problem: Option<String>) -> Page {
+    let kept = visit.panel.setup_answers().get(Some(visit.session.id()), &asked.answer);
+    let (done, problem) = match kept {
+        Some(SetupAnswer::Done(done)) => (Some(done), None),
+        Some(SetupAnswer::Mistake(mistake)) => (None, Some(mistake.problem)),
+        Some(SetupAnswer::Words) | None => (None, None),
+    };
+    let range = range_named(asked.range.as_deref());
     let node = visit.panel.node();
     let frame = visit.frame(Section::Finance).await?;
     let figures = node.ask(endpoint::Figures).await?;
     let channels = node.ask(endpoint::Channels).await?;
+    let names = PeerNames::of(node).await?;
     let charts = Charts::of(node, range, CallsOf::All).await?;
     let balance = &frame.status.balance;
     let has = balance.usdc.map_or(Usdc::ZERO, |usdc| usdc.0).saturating_add(balance.in_channels.0);
@@ -91,10 +105,10 @@ async fn page(visit: &Visit, range: SeriesRange, done: Option<String>, problem: 
         runway: runway::words(has, &figures.days),
         qr: qr_code(&address, "The wallet's address as a QR code"),
         address,
-        ranges: Ranges::new("/panel/finance", "days", range),
+        ranges: Ranges::new(ADDRESS, "days", range),
         money: charts.money(),
         channels_hidden: channels.len().saturating_sub(CHANNELS_SHOWN),
-        channels: sorted(channels).iter().take(CHANNELS_SHOWN).map(row).collect(),
+        channels: sorted(channels).iter().take(CHANNELS_SHOWN).map(|one| row(one, &names)).collect(),
         done,
         problem,
         frame,
@@ -108,7 +122,7 @@ fn sorted(mut channels: Vec<Channel>) -> Vec<Channel> {
     channels
 }
 
-fn row(channel: &Channel) -> ChannelRow {
+fn row(channel: &Channel, names: &PeerNames) -> ChannelRow {
     let id = channel.id.to_string();
     let is_payer = channel.role == ChannelRole::Payer;
     ChannelRow {
@@ -116,7 +130,7 @@ fn row(channel: &Channel) -> ChannelRow {
         id,
         role: if is_payer { "I buy from" } else { "I sell to" },
         peer: channel.peer.to_string(),
-        peer_short: show::short(channel.peer.0),
+        peer_short: names.short(channel.peer.0),
         state: crate::texts::capital(&channel.state_in_words()),
         deposited: show::usdc(channel.deposited.0),
         spent: show::usdc(channel.spent.0),
@@ -134,28 +148,34 @@ pub(super) async fn settle(State(panel): State<ConsoleState>, form: Form<NoField
     let outcome = claiming
         .await
         .map_err(|_| Failure::broken("The claim failed unexpectedly. Finance shows what was claimed."))?;
-    match super::register::mendable(outcome)? {
-        Ok(settled) if settled.transactions.is_empty() => {
-            let done = "There is nothing to claim: all earnings are in the wallet.".to_owned();
-            page(&form.visit, range_named(None), Some(done), None).await
-        }
-        Ok(settled) => {
-            let channels = match settled.channels {
-                1 => "1 channel".to_owned(),
-                channels => format!("{channels} channels"),
-            };
-            let mut done = format!(
-                "Claimed {} USDC from {channels}. It is in the wallet.",
-                show::usdc(settled.claimed.0)
-            );
-            if let Some(first) = settled.refused.first() {
-                let number = settled.refused.len();
-                done.push_str(&format!(" The contract refused {number} more: {}.", first.reason));
-            }
-            page(&form.visit, range_named(None), Some(done), None).await
-        }
-        Err(problem) => page(&form.visit, range_named(None), None, Some(problem)).await,
+    Ok(answered(&form.visit, mendable(outcome)?.map(|settled| claimed(&settled))))
+}
+
+/// The outcome of a claim, in words.
+fn claimed(settled: &Settled) -> String {
+    if settled.transactions.is_empty() {
+        return "There is nothing to claim: all earnings are in the wallet.".to_owned();
     }
+    let channels = match settled.channels {
+        1 => "1 channel".to_owned(),
+        channels => format!("{channels} channels"),
+    };
+    let mut done =
+        format!("Claimed {} USDC from {channels}. It is in the wallet.", show::usdc(settled.claimed.0));
+    if let Some(first) = settled.refused.first() {
+        let number = settled.refused.len();
+        done.push_str(&format!(" The contract refused {number} more: {}.", first.reason));
+    }
+    done
+}
+
+/// Leads to Finance, which says what came of a form: loading that again sends nothing.
+fn answered(visit: &Visit, told: Result<String, String>) -> Response {
+    let answer = match told {
+        Ok(done) => SetupAnswer::Done(done),
+        Err(problem) => SetupAnswer::Mistake(Mistake::new(problem)),
+    };
+    lead_to(&visit.panel, ADDRESS, Some(visit.session.id()), answer)
 }
 
 #[derive(Template)]
@@ -171,11 +191,12 @@ pub(super) async fn close_page(visit: Visit, Path(text): Path<String>) -> Page {
     let channels = visit.panel.node().ask(endpoint::Channels).await?;
     let channel = channels.iter().find(|channel| channel.id.0 == id).ok_or_else(Failure::not_found)?;
     if channel.state.is_closed() {
-        return Ok(Redirect::to("/panel/finance").into_response());
+        return Ok(Redirect::to(ADDRESS).into_response());
     }
     let frame = visit.frame(Section::Finance).await?;
     let is_payer = channel.role == ChannelRole::Payer;
-    Ok(Rendered(&ClosePage { frame, channel: row(channel), is_payer }).into_response())
+    let names = PeerNames::of(visit.panel.node()).await?;
+    Ok(Rendered(&ClosePage { frame, channel: row(channel, &names), is_payer }).into_response())
 }
 
 pub(super) async fn close(Path(text): Path<String>, form: Form<NoFields>) -> Page {
@@ -187,12 +208,9 @@ pub(super) async fn close(Path(text): Path<String>, form: Form<NoFields>) -> Pag
     let outcome = closing
         .await
         .map_err(|_| Failure::broken("Closing the channel failed unexpectedly. Finance shows its state."))?;
-    match super::register::mendable(outcome)? {
-        Ok(channel) => {
-            let state = crate::texts::sentence(&channel.state_in_words());
-            let done = format!("{state} This is the channel with {}.", channel.peer);
-            page(&form.visit, range_named(None), Some(done), None).await
-        }
-        Err(problem) => page(&form.visit, range_named(None), None, Some(problem)).await,
-    }
+    let told = mendable(outcome)?.map(|channel| {
+        let state = crate::texts::sentence(&channel.state_in_words());
+        format!("{state} This is the channel with {}.", channel.peer)
+    });
+    Ok(answered(&form.visit, told))
 }

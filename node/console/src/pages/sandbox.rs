@@ -60,6 +60,7 @@ mod view;
 
 pub(super) use code::{Code, CodeTabs};
 use files::FileBody;
+pub(super) use filled::shown_name;
 use filled::{CallBody, FilledForm, read_operation};
 pub(super) use preview::show as preview;
 use saving::{OpenedRequest, SAVE, SAVED_NAME, SaveField};
@@ -352,6 +353,7 @@ async fn render(visit: &Visit, mut parts: SandboxParts, kept: Vec<StoredExchange
     let head = ServiceHead::new(node, &parts.service, Part::Sandbox).await?;
     let open = parts.state.opened.as_ref().map(|opened| opened.id.as_str());
     let saved = SavedLinks::of(node, parts.service.hit.id.0, open).await?;
+    parts.state.price_max = Some(node.ask(endpoint::Spending).await?.limits.price_max.0);
     let channels = node.ask(endpoint::Channels).await?;
     let samples = if parts.service.samples > 0 {
         let samples: Result<CatalogSamples, _> =

@@ -33,7 +33,7 @@ use crate::{
 };
 
 use super::entered::entered;
-use answers::{AnswerParams, Mistake, SetupAnswer, lead_to};
+use answers::AnswerParams;
 
 mod answers;
 pub(super) mod call;
@@ -42,6 +42,7 @@ pub(super) mod reach;
 pub(super) mod words;
 
 pub(crate) use answers::SetupAnswers;
+pub(super) use answers::{Mistake, SetupAnswer, lead_to};
 
 crate::texts::words! {
     /// The pages of the set-up, in their order.
@@ -102,7 +103,7 @@ pub(super) fn page(
     let theme = Theme::named(cookie(headers, THEME_COOKIE).unwrap_or_default());
     let mistake = match panel.setup_answers().get(None, answer) {
         Some(SetupAnswer::Mistake(mistake)) => mistake,
-        Some(SetupAnswer::Words) | None => Mistake::default(),
+        Some(SetupAnswer::Words | SetupAnswer::Done(_)) | None => Mistake::default(),
     };
     Rendered(&SetupTemplate { theme, step: SetupStep::Access, mistake, again }).into_response()
 }

@@ -125,7 +125,7 @@ const SINGLE_FILE: Param = Param::query("single_file", "Writes everything into o
 const FORM: Param = Param::query("form", "json or zip");
 const KIND: Param =
     Param::query("kind", "bought, served, settlement, transaction, adjustment; several with commas");
-const STATE: Param = Param::query("state", "charged, free, failed, pending, confirmed or lost");
+const STATE: Param = Param::query("state", "charged, free, failed, pending, confirmed, lost or returned");
 const SIDE: Param = Param::query("side", "bought or served");
 const OUTCOME: Param =
     Param::query("outcome", "under-way, answered, refused, timed-out, too-large, failed or undecided");

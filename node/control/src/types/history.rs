@@ -82,6 +82,8 @@ words! {
         Confirmed = "confirmed",
         /// Earned, and withdrawn by the payer before it was claimed.
         Lost = "lost",
+        /// Left of this wallet's deposit when its channel was closed, and back in the wallet: no earnings.
+        Returned = "returned",
     }
 }
 

@@ -17,7 +17,7 @@ use crate::{
     frame::{Frame, Section, Visit},
     outcome::{self, ShownOutcome},
     page::answer,
-    pages::register::mendable,
+    pages::{petnames::PeerNames, register::mendable},
     show,
 };
 
@@ -123,12 +123,13 @@ pub(in crate::pages) async fn show(visit: Visit, Query(asked): Query<LogParams>)
     };
     let now_secs = clock::now_secs();
     let secrets = visit.panel.node().ask(endpoint::Secrets).await?;
+    let names = PeerNames::of(visit.panel.node()).await?;
     let page = LogTemplate {
         sides: vec![("", "Both"), (CallSide::Bought.name(), "Bought"), (CallSide::Served.name(), "Served")],
         outcomes: outcomes(),
         services: services(&visit, &asked, &found).await?,
         secrets: secrets.into_iter().map(|secret| secret.name).collect(),
-        rows: found.calls.iter().map(|call| row(call, now_secs)).collect(),
+        rows: found.calls.iter().map(|call| row(call, &names, now_secs)).collect(),
         wrong_secrets: wrong_secrets(&found, now_secs),
         is_live: asked.cursor.is_empty(),
         active: asked.filters().iter().filter(|(_, value)| !value.is_empty()).count(),
@@ -150,7 +151,8 @@ pub(in crate::pages) async fn newest(
     let side = served_by.map(|_| CallSide::Served);
     let asked = endpoint::Calls.with("limit", limit).with_some("service", served_by).with_some("side", side);
     let (found, now_secs) = (node.ask(asked).await?, clock::now_secs());
-    Ok(found.calls.iter().map(|call| row(call, now_secs)).collect())
+    let names = PeerNames::of(node).await?;
+    Ok(found.calls.iter().map(|call| row(call, &names, now_secs)).collect())
 }
 
 fn outcomes() -> Vec<(&'static str, &'static str)> {
@@ -219,13 +221,13 @@ fn short(text: &str) -> String {
     show::beginning(text, TEXT_SHOWN)
 }
 
-fn row(call: &LoggedCall, now_secs: u64) -> LogRow {
+fn row(call: &LoggedCall, names: &PeerNames, now_secs: u64) -> LogRow {
     LogRow {
         link: format!("/panel/activity/{}", call.key),
         bought: call.side == CallSide::Bought,
         name: short(&service_of(call)),
         operation: short(&call.operation),
-        peer: call.peer.map(|peer| show::short(peer.0)).unwrap_or_default(),
+        peer: call.peer.map(|peer| names.short(peer.0)).unwrap_or_default(),
         secret: call.secret.as_ref().map(|secret| short(secret)),
         when: show::ago(call.time_secs, now_secs),
         at: show::utc(call.time_secs),
@@ -279,9 +281,10 @@ mod tests {
             problem: None,
             others: 0,
         };
-        assert_eq!(row(&call, 2).name, "Unknown service");
+        let names = PeerNames::default();
+        assert_eq!(row(&call, &names, 2).name, "Unknown service");
         let gone = LoggedCall { service: Some(ServiceId::from_bytes([1; 16]).into()), ..call };
-        assert_eq!(row(&gone, 2).name, "A service no longer known");
+        assert_eq!(row(&gone, &names, 2).name, "A service no longer known");
     }
 
     #[test]

@@ -8,8 +8,8 @@ use axum::{
 use farthing_control::{
     endpoint,
     types::{
-        CallOutcome, CallProblem, CallReceipt, CallSettlement, CallShown, CallSide, HistoryState,
-        ReceiptVerdict, UsdcText,
+        CallOutcome, CallProblem, CallReceipt, CallRecord, CallSettlement, CallShown, CallSide, HistoryState,
+        LoggedCall, ReceiptVerdict, UsdcText,
     },
 };
 use farthing_os::clock;
@@ -22,7 +22,10 @@ use crate::{
     history::StoredExchange,
     outcome::{self, ShownOutcome},
     page::Rendered,
-    pages::sandbox::{self, under_way::ShownUnderWay},
+    pages::{
+        petnames::PeerNames,
+        sandbox::{self, under_way::ShownUnderWay},
+    },
     show,
 };
 
@@ -36,6 +39,8 @@ const VALUES_SHOWN: usize = 40;
 struct OneCallTemplate {
     frame: Frame,
     bought: bool,
+    /// Refused by this node. An x402 server may have been asked for its price.
+    is_unbought: bool,
     key: String,
     name: String,
     service: Option<String>,
@@ -105,7 +110,8 @@ pub(in crate::pages) async fn show(
     let at = endpoint::ShowCall.of(&key).with("verify", asked.verify.is_some());
     let found: CallShown = visit.panel.node().ask(at).await?;
     let kept = kept_in_sandbox(&visit, &found);
-    let page = page(visit.frame(Section::Activity).await?, found, kept.as_ref());
+    let names = PeerNames::of(visit.panel.node()).await?;
+    let page = page(visit.frame(Section::Activity).await?, found, kept.as_ref(), &names);
     Ok(Rendered(&page).into_response())
 }
 
@@ -116,7 +122,13 @@ fn kept_in_sandbox(visit: &Visit, found: &CallShown) -> Option<StoredExchange> {
     kept.into_iter().find(|kept| kept.exchange.call_id == call_id)
 }
 
-fn page(frame: Frame, found: CallShown, kept: Option<&StoredExchange>) -> OneCallTemplate {
+/// Tells whether this node refused a call to buy. Of a call that it promised to pay, the ledger has a record.
+fn is_unbought(call: &LoggedCall) -> bool {
+    let has_record = !call.key.starts_with(CallRecord::Refused.name());
+    call.side == CallSide::Bought && call.outcome == CallOutcome::Refused && !has_record
+}
+
+fn page(frame: Frame, found: CallShown, kept: Option<&StoredExchange>, names: &PeerNames) -> OneCallTemplate {
     let CallShown { call, parameters, parts, answer, voucher, receipt, verdict, settlement, price } = found;
     let now_secs = clock::now_secs();
     let elapsed_secs =
@@ -131,7 +143,12 @@ fn page(frame: Frame, found: CallShown, kept: Option<&StoredExchange>) -> OneCal
     facts.push(("Charged", call.charged.map_or_else(|| "not known yet".to_owned(), charged)));
     facts.extend(price.map(|price| ("Price", format!("{} USDC", show::usdc(price.0)))));
     facts.extend(call.secret.as_ref().map(|secret| ("Secret", show::visible(secret))));
-    let wallet = if call.side == CallSide::Bought { "Owner" } else { "Caller" };
+    let (wallet, wallets_name) = match call.side {
+        CallSide::Bought => ("Owner", "Your name for the owner"),
+        CallSide::Served => ("Caller", "Your name for the caller"),
+    };
+    let name = call.peer.and_then(|peer| names.get(peer.0));
+    facts.extend(name.map(|name| (wallets_name, name.to_owned())));
     let ids = [
         call.peer.map(|peer| (wallet, peer.to_string())),
         call.call_id.map(|id| ("Call id", id.to_string())),
@@ -142,6 +159,7 @@ fn page(frame: Frame, found: CallShown, kept: Option<&StoredExchange>) -> OneCal
         frame,
         page: code.and_then(crate::texts::page_against),
         bought: call.side == CallSide::Bought,
+        is_unbought: is_unbought(&call),
         name: service_of(&call),
         service: call.service.map(|id| format!("/panel/catalog/{id}")),
         facts,
@@ -168,7 +186,12 @@ fn page(frame: Frame, found: CallShown, kept: Option<&StoredExchange>) -> OneCal
             size: show::size(answer.body_bytes),
             text: answer.text.map(|text| show::visible_lines(&text)),
         }),
-        parts: parts.into_iter().map(|part| (part.name, show::duration(part.took_us))).collect(),
+        // An x402 server has no node, and says nothing of its time.
+        parts: parts
+            .into_iter()
+            .filter(|part| part.took_us > 0)
+            .map(|part| (part.name, show::duration(part.took_us)))
+            .collect(),
         voucher: voucher.map(|voucher| (voucher.channel.to_string(), show::usdc(voucher.covers.0))),
         receipt: receipt.map(receipt_shown),
         verdict,

@@ -19,7 +19,7 @@ use crate::{
     failure::{Failure, Page},
     frame::{Frame, Section, Visit},
     page::{Rendered, answer},
-    pages::{activity::named, register::mendable},
+    pages::{activity::named, petnames::PeerNames, register::mendable},
     show,
 };
 
@@ -51,13 +51,14 @@ const KINDS: [(&str, &str); 6] = [
     ("transaction", "Transactions"),
     ("adjustment", "Adjustments"),
 ];
-const STATES: [(&str, &str); 6] = [
+const STATES: [(&str, &str); 7] = [
     ("", "Any"),
     ("charged", "Paid"),
     ("free", "Free"),
     ("failed", "Failed"),
     ("pending", "Pending"),
     ("confirmed", "Confirmed"),
+    ("returned", "Returned"),
 ];
 
 #[derive(Template)]
@@ -66,7 +67,7 @@ struct HistoryTemplate {
     frame: Frame,
     asked: HistoryParams,
     kinds: [(&'static str, &'static str); 6],
-    states: [(&'static str, &'static str); 6],
+    states: [(&'static str, &'static str); 7],
     services: Vec<PickList>,
     wallets: Vec<PickList>,
     grouping: Grouping,
@@ -214,17 +215,18 @@ pub(in crate::pages) async fn show(visit: Visit, Query(mut asked): Query<History
         found.map_or_else(|problem| (HistoryPage::default(), Some(problem)), |found| (found, None));
     let own = node.ask(endpoint::Apis).await?;
     let activity = node.ask(endpoint::Activity.with("limit", PICKED_FROM)).await?;
+    let names = PeerNames::of(node).await?;
     let frame = visit.frame(Section::Finance).await?;
     let explorer = frame.status.chain.explorer.as_deref();
     let (rows, groups) = match grouping {
-        Grouping::OneByOne => (rows(&found.entries, explorer), Vec::new()),
+        Grouping::OneByOne => (rows(&found.entries, explorer, &names), Vec::new()),
         Grouping::Service | Grouping::Day => (Vec::new(), sums::groups(&found.entries, grouping)),
     };
     let page = HistoryTemplate {
         kinds: KINDS,
         states: STATES,
         services: picks::services(&activity, &own, &asked.service),
-        wallets: picks::wallets(&activity, &asked.with),
+        wallets: picks::wallets(&activity, &names, &asked.with),
         grouping,
         rows,
         groups_hidden: groups.len().saturating_sub(GROUPS_SHOWN),
@@ -244,9 +246,9 @@ pub(in crate::pages) async fn show(visit: Visit, Query(mut asked): Query<History
     Ok(answer(&page, page.problem.as_ref()))
 }
 
-fn rows(entries: &[HistoryEntry], explorer: Option<&str>) -> Vec<HistoryRow> {
+fn rows(entries: &[HistoryEntry], explorer: Option<&str>, names: &PeerNames) -> Vec<HistoryRow> {
     let now_secs = clock::now_secs();
-    entries.iter().map(|entry| row(entry, explorer, now_secs)).collect()
+    entries.iter().map(|entry| row(entry, explorer, names, now_secs)).collect()
 }
 
 /// A group, which leads to its entries one by one.
@@ -286,23 +288,24 @@ async fn entries(
     Ok(Ok(all))
 }
 
-fn row(entry: &HistoryEntry, explorer: Option<&str>, now_secs: u64) -> HistoryRow {
+fn row(entry: &HistoryEntry, explorer: Option<&str>, names: &PeerNames, now_secs: u64) -> HistoryRow {
     let (kind, what) = match entry.kind {
         HistoryKind::Bought => ("Bought", named(&entry.name)),
         HistoryKind::Served => ("Served", named(&entry.name)),
-        HistoryKind::Settlement => ("Settlement", format!("Claim number {}", entry.id)),
+        HistoryKind::Settlement => ("Settlement", settlement_title(&entry.id, entry.state)),
         HistoryKind::Transaction => ("Transaction", crate::texts::capital(&entry.what)),
         HistoryKind::Adjustment => ("Adjustment", crate::texts::capital(&entry.what)),
     };
     let link = match entry.kind {
-        HistoryKind::Bought => entry.service.map(|id| format!("/panel/catalog/{id}")),
-        HistoryKind::Served => entry.service.map(|id| format!("/panel/apis/{id}")),
+        HistoryKind::Bought => Some(format!("/panel/activity/bought-{}", entry.id)),
+        HistoryKind::Served => entry.peer.map(|payer| format!("/panel/activity/served-{payer}-{}", entry.id)),
         HistoryKind::Settlement => Some(format!("/panel/finance/settlements/{}", entry.id)),
         HistoryKind::Transaction | HistoryKind::Adjustment => None,
     };
     let (state, good) = state(entry.state);
     let mut details = Vec::new();
-    if matches!(entry.kind, HistoryKind::Bought | HistoryKind::Served) && !entry.what.is_empty() {
+    let is_titled = matches!(entry.kind, HistoryKind::Transaction | HistoryKind::Adjustment);
+    if !is_titled && !entry.what.is_empty() {
         details.push(show::visible(&entry.what));
     }
     details.extend(entry.status.map(|status| format!("status {status}")));
@@ -315,13 +318,21 @@ fn row(entry: &HistoryEntry, explorer: Option<&str>, now_secs: u64) -> HistoryRo
         when: show::ago(entry.time_secs, now_secs),
         kind,
         what,
-        with: entry.peer.map_or_else(String::new, |peer| show::short(peer.0)),
+        with: entry.peer.map_or_else(String::new, |peer| names.short(peer.0)),
         link,
         state,
         good,
         detail: details.join(", "),
         transaction: entry.transaction.as_ref().map(|hash| TransactionShown::new(hash, explorer)),
         amount: show::usdc(entry.amount.0),
+    }
+}
+
+/// The title of a settlement: what came back of a deposit is no claim.
+fn settlement_title(id: &str, state: HistoryState) -> String {
+    match state {
+        HistoryState::Returned => "Deposit returned".to_owned(),
+        _ => format!("Claim number {id}"),
     }
 }
 
@@ -334,6 +345,7 @@ const fn state(state: HistoryState) -> (&'static str, bool) {
         HistoryState::Pending => ("Pending", true),
         HistoryState::Confirmed => ("Confirmed", true),
         HistoryState::Lost => ("Lost", false),
+        HistoryState::Returned => ("Returned", true),
     }
 }
 
@@ -361,7 +373,9 @@ async fn file<E: Endpoint>(visit: &Visit, at: Target<E>, kind: &str, extension: 
 #[template(path = "finance-settlement.html")]
 struct SettlementPage {
     frame: Frame,
-    id: u64,
+    title: String,
+    /// What came back of this wallet's own deposit: neither a claim nor for calls.
+    returned: bool,
     at: String,
     state: &'static str,
     good: bool,
@@ -381,11 +395,14 @@ struct SettlementPage {
 pub(in crate::pages) async fn settlement(visit: Visit, Path(id): Path<u64>) -> Page {
     let at = endpoint::Settlement.of(id);
     let found: SettlementShown = visit.panel.node().ask(at).await?;
+    let title = settlement_title(&id.to_string(), found.state);
+    let returned = found.state == HistoryState::Returned;
     let (state, good) = state(found.state);
     let frame = visit.frame(Section::Finance).await?;
     let explorer = frame.status.chain.explorer.as_deref();
     let page = SettlementPage {
-        id,
+        title,
+        returned,
         at: show::utc(found.time_secs),
         state,
         good,
@@ -442,6 +459,21 @@ mod tests {
         assert_eq!(taken(wallet), Ok((String::new(), wallet.into())));
         assert_eq!(taken(" "), Ok((String::new(), String::new())));
         assert!(taken("Earthquakes").unwrap_err().contains("neither"));
+    }
+
+    #[test]
+    fn an_entry_leads_to_the_page_of_its_call() {
+        let (id, peer) =
+            ("00000000-0000-4000-8000-000000000001", "0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf");
+        for (kind, link) in [
+            ("bought", format!("/panel/activity/bought-{id}")),
+            ("served", format!("/panel/activity/served-{peer}-{id}")),
+        ] {
+            let entry = serde_json::json!({ "kind": kind, "time_secs": 1, "state": "charged", "id": id, "amount": "0.002",
+                "name": "", "peer": peer, "what": "GET /a" });
+            let entry: HistoryEntry = serde_json::from_value(entry).unwrap();
+            assert_eq!(row(&entry, None, &PeerNames::default(), 2).link, Some(link));
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use farthing_control::types::{CallOutcome, OperationSample, Problem};
+use farthing_control::types::{CallOutcome, OperationSample, Problem, ProblemName};
 use http::StatusCode;
 use serde_json::Value;
 
@@ -34,6 +34,11 @@ const JSON_BYTES_MAX: usize = 1024 * 1024;
 const HEX_BYTES_MAX: usize = 256;
 const HEADERS_MAX: usize = 40;
 const HEADER_CHARS_MAX: usize = 300;
+/// Commands that raise a limit, and the pages that do.
+const RAISED_AT: [(&str, &str); 2] = [
+    ("`farthing spending limits", "Raise the limit in Finance › Limits."),
+    ("`farthing secret limit`", "Raise the limit of the secret in Settings › Secrets."),
+];
 
 texts::words! {
     /// A way to look at an answer.
@@ -242,12 +247,24 @@ fn status(status: u16) -> String {
 }
 
 fn problem(problem: &Problem) -> ProblemShown {
+    let detail = show::visible(&problem.detail);
+    let (detail, next) = match over_limit(problem, &detail) {
+        Some((cause, page)) => (cause, page.to_owned()),
+        None => (detail.as_str(), problem.next.as_deref().map(show::visible).unwrap_or_default()),
+    };
     ProblemShown {
         title: show::visible(&problem.title),
-        detail: texts::sentence(&show::visible(&problem.detail)),
-        next: problem.next.as_deref().map(show::visible).unwrap_or_default(),
+        detail: texts::sentence(detail),
+        next,
         page: texts::page_against(problem.name()),
     }
+}
+
+/// The cause of a refusal by a limit that the console raises as well, and the page that does it, in place of a command.
+fn over_limit<'d>(problem: &Problem, detail: &'d str) -> Option<(&'d str, &'static str)> {
+    let (cause, way) = detail.split_once("; ").filter(|_| problem.is(ProblemName::OverLimit))?;
+    let (_, page) = RAISED_AT.into_iter().find(|(command, _)| way.contains(*command))?;
+    Some((cause, page))
 }
 
 /// The beginning of a text that takes no more room in a page than [`TEXT_BYTES_MAX`].

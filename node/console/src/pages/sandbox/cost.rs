@@ -29,9 +29,10 @@ pub(super) fn before(
     (price, deposit): (Usdc, Option<Usdc>),
     owner: Address,
     status: &Status,
+    price_max: Option<Usdc>,
     channels: &[Channel],
 ) -> Before {
-    let mut warning = stopped(status);
+    let mut warning = stopped(status).or_else(|| above_limit(price, price_max));
     if status.address.0 == owner {
         let words = "This is your own service. Your node cannot buy from itself, but other nodes can.";
         warning = Some(Warning { words: words.to_owned(), is_final: true });
@@ -67,6 +68,13 @@ pub(super) fn from_wallet(price: Usdc, status: &Status) -> Option<Warning> {
 fn stopped(status: &Status) -> Option<Warning> {
     let words = "Spending is stopped on this node. See Finance › Limits to resume it.";
     (!status.spending).then(|| Warning { words: words.to_owned(), is_final: true })
+}
+
+fn above_limit(price: Usdc, price_max: Option<Usdc>) -> Option<Warning> {
+    let most = price_max.filter(|most| price > *most)?;
+    let words =
+        format!("Above your limit of {} USDC per call. Raise it in Finance › Limits.", show::usdc(most));
+    Some(Warning { words, is_final: true })
 }
 
 /// Says what is paid from where, by what is left on the channel with the owner and what is deposited first.
@@ -147,6 +155,18 @@ mod tests {
             assert!(told.contains("get the rest back"), "{told}");
         }
         assert!(!told(left, None).contains("rest back"));
+    }
+
+    #[test]
+    fn a_call_above_the_users_own_limit_is_not_offered() {
+        let micros = Usdc::from_micros;
+        let above = |price, most: u64| above_limit(micros(price), Some(micros(most)));
+        let warning = above(3_000, 1_000).unwrap();
+        assert!(
+            warning.is_final && warning.words.starts_with("Above your limit of 0.001 USDC"),
+            "{warning:?}"
+        );
+        assert_eq!((above(1_000, 1_000), above(0, 0), above_limit(micros(1), None)), (None, None, None));
     }
 
     #[test]

@@ -362,6 +362,12 @@ pub(super) fn read_operation(value: &str) -> String {
     value.strip_prefix('~').map_or_else(|| value.to_owned(), decoded)
 }
 
+/// Returns the name of a parameter or a part from that of its field; others are as they are.
+pub(in crate::pages) fn shown_name(field: &str) -> String {
+    let name = [PARAMETER, PART].into_iter().find_map(|prefix| field.strip_prefix(prefix));
+    name.map_or_else(|| field.to_owned(), decoded)
+}
+
 fn decoded(text: &str) -> String {
     let replaced = text.replace('=', "%3D").replace('&', "%26");
     url::form_urlencoded::parse(replaced.as_bytes())

@@ -7,7 +7,7 @@ use farthing_bridge::{
 };
 use farthing_control::types::{CallForm, CatalogService, Channel, OperationSample, sdk::Snippet};
 use farthing_os::clock;
-use farthing_values::CallId;
+use farthing_values::{CallId, Usdc};
 
 use crate::{
     frame::Frame,
@@ -60,6 +60,8 @@ pub(super) struct SandboxState {
     pub(super) language: String,
     /// The call with the service's client, in every language.
     pub(super) snippets: Vec<Snippet>,
+    /// The most that one call may cost.
+    pub(super) price_max: Option<Usdc>,
     /// The reason that the input was not sent.
     pub(super) problem: Option<String>,
     /// The saved request that fills the form.
@@ -193,7 +195,7 @@ impl SandboxTemplate {
             let operation = name_of(&form);
             let has_sample = samples.iter().any(|sample| sample.operation == operation);
             let amounts = (form.price.0, form.deposit.map(|deposit| deposit.0));
-            let cost = cost::before(amounts, service.hit.owner.0, &frame.status, channels);
+            let cost = cost::before(amounts, service.hit.owner.0, &frame.status, state.price_max, channels);
             let names = (frame.status.gateway_url.as_str(), id.to_string());
             let (filled, names_shown) = (&state.filled, (names.0, names.1.as_str()));
             let code = CodeTabs::new(&form, filled, names_shown, state.snippets, &state.language);

@@ -1,4 +1,4 @@
-//! Answers to the forms of the set-up, each kept for its page.
+//! Answers to the forms of the set-up, and to those of Finance that claim and close, each kept for its page.
 //!
 //! A form is answered by leading the browser to a page, whose address has a random name. What the page tells beside
 //! what it always does is kept here under that name, in memory and for ten minutes. So no page of the set-up is the
@@ -30,6 +30,8 @@ const EACH_MAX: usize = 16;
 pub(in crate::pages) enum SetupAnswer {
     /// The words of the wallet may be shown.
     Words,
+    /// What was done, in words.
+    Done(String),
     /// The form was not taken.
     Mistake(Mistake),
 }

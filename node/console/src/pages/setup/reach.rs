@@ -38,7 +38,7 @@ pub(in crate::pages) async fn show(visit: Visit, Query(asked): Query<AnswerParam
     let transports = transports(&reach);
     let problem = match visit.panel.setup_answers().get(Some(visit.session.id()), &asked.answer) {
         Some(SetupAnswer::Mistake(mistake)) => Some(mistake.problem),
-        Some(SetupAnswer::Words) | None => None,
+        Some(SetupAnswer::Words | SetupAnswer::Done(_)) | None => None,
     };
     Ok(Rendered(&ReachTemplate { frame, step: SetupStep::Reach, transports, reach, problem }).into_response())
 }

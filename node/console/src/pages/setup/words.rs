@@ -62,7 +62,7 @@ pub(in crate::pages) async fn show(visit: Visit, Query(asked): Query<AnswerParam
             Err(problem) => page(&visit, Vec::new(), Some(problem)).await,
         },
         Some(SetupAnswer::Mistake(mistake)) => page(&visit, Vec::new(), Some(mistake.problem)).await,
-        None => page(&visit, Vec::new(), None).await,
+        Some(SetupAnswer::Done(_)) | None => page(&visit, Vec::new(), None).await,
     }
 }
 
@@ -87,7 +87,7 @@ async fn page(visit: &Visit, words: Vec<String>, problem: Option<String>) -> Pag
 pub(in crate::pages) async fn quiz(visit: Visit, Query(asked): Query<AnswerParams>) -> Page {
     let mistake = match visit.panel.setup_answers().get(Some(visit.session.id()), &asked.answer) {
         Some(SetupAnswer::Mistake(mistake)) => mistake,
-        Some(SetupAnswer::Words) | None => Mistake::default(),
+        Some(SetupAnswer::Words | SetupAnswer::Done(_)) | None => Mistake::default(),
     };
     let page = WordsCheckTemplate {
         frame: visit.frame(Section::Home).await?,

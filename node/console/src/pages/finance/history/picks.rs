@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use farthing_control::types::{Activity, Api};
 
-use crate::{pages::activity::named, show};
+use crate::{
+    pages::{activity::named, petnames::PeerNames},
+    show,
+};
 
 /// Of each list; whoever looks for another gives its id.
 const EACH_MAX: usize = 25;
@@ -25,12 +28,12 @@ pub(super) fn services(activity: &Activity, own: &[Api], chosen: &str) -> Vec<Pi
 }
 
 /// Lists the wallets that calls were bought from and served for of late, each owner with a service of its own.
-pub(super) fn wallets(activity: &Activity, chosen: &str) -> Vec<PickList> {
+pub(super) fn wallets(activity: &Activity, names: &PeerNames, chosen: &str) -> Vec<PickList> {
     let owners = activity.bought.iter().map(|call| {
-        let words = format!("{}, owner of {}", show::short(call.owner.0), named(&call.name));
+        let words = format!("{}, owner of {}", names.short(call.owner.0), named(&call.name));
         (call.owner.to_string(), words)
     });
-    let payers = activity.served.iter().map(|call| (call.payer.to_string(), show::short(call.payer.0)));
+    let payers = activity.served.iter().map(|call| (call.payer.to_string(), names.short(call.payer.0)));
     lists([("Owners I bought from", owners.collect()), ("Payers I served", payers.collect())], chosen)
 }
 
@@ -86,7 +89,7 @@ mod tests {
 
     #[test]
     fn owners_are_named_by_what_they_offer() {
-        let found = wallets(&activity(), "");
+        let found = wallets(&activity(), &PeerNames::default(), "");
         let (id, words) = &found[0].list[0];
         assert!(id == OWNER && words.starts_with("0x7E5F…5Bdf, owner of "), "{words}");
         assert_eq!(found[0].list.len(), 1);

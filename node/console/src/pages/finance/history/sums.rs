@@ -44,13 +44,15 @@ impl Sums {
     }
 
     fn add(&mut self, entry: &HistoryEntry) {
+        // A call without an answer is listed, and neither bought nor served: the days of the history count likewise.
+        let answered = u64::from(entry.state != HistoryState::Failed);
         match entry.kind {
             HistoryKind::Bought => {
-                self.bought += 1;
+                self.bought += answered;
                 self.spent = self.spent.saturating_add(entry.amount.0);
             }
             HistoryKind::Served => {
-                self.served += 1;
+                self.served += answered;
                 self.earned = self.earned.saturating_add(entry.amount.0);
             }
             HistoryKind::Settlement if entry.state == HistoryState::Confirmed => {
@@ -120,11 +122,13 @@ mod tests {
             entry("bought", "charged", 10, "0.002", Some(ONE)),
             entry("bought", "failed", 20, "0", Some(ONE)),
             entry("served", "charged", DAY_SECS, "0.5", Some(OTHER)),
+            entry("served", "failed", DAY_SECS, "0", Some(OTHER)),
             entry("settlement", "confirmed", DAY_SECS + 1, "0.4", None),
             entry("settlement", "failed", DAY_SECS + 2, "0.3", None),
+            entry("settlement", "returned", DAY_SECS + 2, "0.398", None),
             entry("transaction", "confirmed", DAY_SECS + 3, "5", None),
         ];
-        entries[5].fee = Some(Text(Eth { wei: 7 }));
+        entries[7].fee = Some(Text(Eth { wei: 7 }));
         entries
     }
 
@@ -133,7 +137,7 @@ mod tests {
         let micros = Usdc::from_micros;
         let sums = Sums::of(&entries());
         let all = Sums {
-            bought: 2,
+            bought: 1,
             spent: micros(2_000),
             served: 1,
             earned: micros(500_000),
@@ -150,7 +154,7 @@ mod tests {
             groups.map(|group| (group.key, group.sums.bought + group.sums.served)).collect()
         };
         let key = |key: &str, calls| (key.to_owned(), calls);
-        assert_eq!(keys(Grouping::Service), [key(OTHER, 1), key(ONE, 2), key("", 0)]);
-        assert_eq!(keys(Grouping::Day), [key("1970-01-02", 1), key("1970-01-01", 2)]);
+        assert_eq!(keys(Grouping::Service), [key(OTHER, 1), key(ONE, 1), key("", 0)]);
+        assert_eq!(keys(Grouping::Day), [key("1970-01-02", 1), key("1970-01-01", 1)]);
     }
 }
