@@ -74,8 +74,13 @@ fn given<'d>(
     let given = content_type.map(essence);
     let is_described = is_accepted(declared, given.as_deref());
     if !is_described && !is_named_beside(declared, given.as_deref()) {
-        let given = shown(given.as_deref().unwrap_or("nothing"));
-        let what = format!("the body's content type is `{given}`, expected {}", wanted(declared));
+        let wanted = wanted(declared);
+        let what = match given {
+            None => format!(
+                "the body has no content type, expected {wanted}: name it with the header Content-Type"
+            ),
+            Some(given) => format!("the body's content type is `{}`, expected {wanted}", shown(&given)),
+        };
         checker.tell(Problem::Other(what));
         return SentBody { payload: Payload::Nothing, media_type: None };
     }

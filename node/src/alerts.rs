@@ -95,6 +95,13 @@ struct RefusedClaims {
     reason: String,
 }
 
+/// A service that is flagged, with the name that this node knows for it.
+#[derive(Clone, Debug)]
+struct FlaggedService {
+    conduct: ServiceConduct,
+    name: Option<String>,
+}
+
 /// The facts about the node that alerts come from.
 #[derive(Clone, Debug, Default)]
 struct NodeFacts {
@@ -129,7 +136,7 @@ struct NodeFacts {
     /// Of the owner's services.
     ailing: Vec<HealthProblem>,
     /// Of services that this node pays, but for those that its user buys all the same.
-    flagged: Vec<ServiceConduct>,
+    flagged: Vec<FlaggedService>,
     /// The reason that there is no backup of today.
     backup: Option<BackupFailure>,
     /// The space where the data folder lies.
@@ -256,7 +263,7 @@ fn no_backup(failing: &BackupFailure) -> Alert {
     Alert::new(AlertKind::BackupFailed, Warning, cause, action)
 }
 
-fn flagged(known: &ServiceConduct) -> Option<Alert> {
+fn flagged(FlaggedService { conduct: known, name }: &FlaggedService) -> Option<Alert> {
     let flag = known.flag.as_ref().filter(|_| known.own_rule != Some(FlagRule::Warn))?;
     let action = match known.rule {
         FlagRule::Warn => {
@@ -268,7 +275,9 @@ fn flagged(known: &ServiceConduct) -> Option<Alert> {
              flagged SERVICE --rule warn`"
         }
     };
-    let cause = format!("a service that you buy is flagged: {flag}");
+    let service = known.service;
+    let named = name.as_ref().map_or_else(|| service.to_string(), |name| format!("“{name}” ({service})"));
+    let cause = format!("the service {named}, which you buy, is flagged: {flag}");
     Some(Alert::new(AlertKind::ServiceFlagged, Warning, cause, action).about(&known.service))
 }
 
@@ -388,6 +397,15 @@ impl Alerts {
         self.0.delivery.lock().clone()
     }
 
+    fn flagged(&self) -> Vec<FlaggedService> {
+        let parts = &self.0.parts;
+        let named = |conduct: ServiceConduct| {
+            let name = parts.readiness.catalog.name(conduct.service);
+            FlaggedService { conduct, name }
+        };
+        parts.consumer.conduct().all().into_iter().map(named).collect()
+    }
+
     fn facts(&self) -> NodeFacts {
         let parts = &self.0.parts;
         let balances = *parts.readiness.chain.balances().borrow();
@@ -426,7 +444,7 @@ impl Alerts {
             door: parts.owner.as_ref().map(DoorFacts::of).unwrap_or_default(),
             asking: AskingAgents::of(&parts.approvals.all()),
             ailing: parts.health.ailing(),
-            flagged: parts.consumer.conduct().all(),
+            flagged: self.flagged(),
             backup: parts.backups.failing(),
             disk: Space::of(&parts.data_dir),
             closed_unasked: closed::of(&parts.funding),

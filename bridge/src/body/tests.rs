@@ -132,7 +132,13 @@ fn a_body_that_nobody_wants_or_of_another_type_is_refused() {
             Some(JSON),
             "the body's content type is `application/json`, expected text/csv",
         ),
-        (BodyKind::Text, "image/*", "/a", None, "the body's content type is `nothing`, expected image/*"),
+        (
+            BodyKind::Text,
+            "image/*",
+            "/a",
+            None,
+            "the body has no content type, expected image/*: name it with the header Content-Type",
+        ),
         (
             BodyKind::Text,
             "image/*",

@@ -203,6 +203,11 @@ impl Catalog {
         self.inner.shared.options.shards
     }
 
+    /// Returns whether listings could not be stored lately, as on a full disk.
+    pub fn has_failed(&self) -> bool {
+        self.inner.shared.store.has_failed()
+    }
+
     /// Returns whether all places are taken.
     pub fn is_full(&self) -> bool {
         self.inner.shared.listings.read().len() >= self.inner.shared.options.limits.listings_max

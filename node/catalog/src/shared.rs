@@ -48,9 +48,9 @@ impl Shared {
         Self { options, store, index, changes, taken: AtomicU64::new(0), listings, gate }
     }
 
-    /// After the storage failed: what is stored counts.
+    /// After the storage failed: the file is opened again, and what is stored counts.
     pub(crate) fn reload(&self) {
-        match self.store.load(&self.options) {
+        match self.store.reopen().and_then(|()| self.store.load(&self.options)) {
             Ok(mut listings) => {
                 let mut now = self.listings.write();
                 listings.remember(&now);
@@ -87,5 +87,32 @@ pub(crate) const fn remember_secs(reason: &Reason) -> u64 {
         Reason::BadSignature | Reason::Stolen(_) | Reason::OverBudget | Reason::Refused | Reason::Storage => {
             0
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use farthing_protocol::Address;
+
+    use super::*;
+    use crate::store::Changes;
+
+    #[test]
+    fn storage_that_failed_is_opened_again_and_takes_what_comes_then() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options::new("test", Address::from_bytes([1; 20]));
+        let (store, listings, _) = Store::open(&folder.path().join("catalog.redb"), &options).unwrap();
+        let index = Index::open(&folder.path().join("catalog-index"), store.epoch()).unwrap().index;
+        let shared = Shared::new(options, store, index, listings);
+        let changes = Changes { unindexed: BTreeSet::from([7]), ..Changes::default() };
+        shared.store.fail();
+        assert!(shared.store.apply(&changes).is_err());
+        assert!(shared.store.has_failed(), "the doctor tells it");
+        shared.reload();
+        shared.store.apply(&changes).unwrap();
+        assert!(!shared.store.has_failed());
+        assert_eq!(shared.store.unindexed().unwrap(), changes.unindexed);
     }
 }

@@ -8,11 +8,16 @@ use std::{
     fs, io,
     net::IpAddr,
     path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
 };
 
 use farthing_protocol::{Address, Listing, ServiceId, Signed, sync::ItemName, wire};
 use minicbor::{CborLen, Decode, Encode};
+use parking_lot::RwLock;
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 
 use crate::{
@@ -110,7 +115,11 @@ impl Changes {
 
 /// The file.
 pub(crate) struct Store {
-    database: Database,
+    path: PathBuf,
+    /// `None` after the storage failed, until the file can be opened again.
+    database: RwLock<Option<Database>>,
+    /// The last transaction failed.
+    failed: AtomicBool,
     epoch: String,
 }
 
@@ -147,7 +156,7 @@ impl Store {
     }
 
     fn open_existing(path: &Path, options: &Options) -> Result<(Self, Listings)> {
-        let database = Database::builder().set_cache_size(CACHE_BYTES).create(path)?;
+        let database = open_file(path)?;
         let transaction = database.begin_write()?;
         // A database of something else that was put in this one's place.
         let has_tables = transaction.list_tables()?.next().is_some();
@@ -181,7 +190,8 @@ impl Store {
         transaction.open_table(OWNERS)?;
         transaction.open_table(UNINDEXED)?;
         transaction.commit()?;
-        let store = Self { database, epoch };
+        let (database, failed) = (RwLock::new(Some(database)), AtomicBool::new(false));
+        let store = Self { path: path.to_owned(), database, failed, epoch };
         let listings = store.load(options)?;
         Ok((store, listings))
     }
@@ -194,28 +204,38 @@ impl Store {
     /// Fills a listings. What was verified before it was stored is not verified again here, but when it is handed
     /// out.
     pub(crate) fn load(&self, options: &Options) -> Result<Listings> {
-        let mut listings = Listings::new(options);
-        let transaction = self.database.begin_read()?;
-        for row in transaction.open_table(OWNERS)?.iter()? {
-            let (address, row) = row?;
-            let row: OwnerRow = decode(row.value())?;
-            listings.owners.restore(Address::from_bytes(*address.value()), row.known, row.until_secs);
-        }
-        let mut moved = Changes::default();
-        for row in transaction.open_table(LISTINGS)?.iter()? {
-            let (_, row) = row?;
-            let row: Row = decode(row.value())?;
-            let listing = row.signed.claimed().map_err(|e| CatalogError::Damaged(e.to_string()))?;
-            let item = ItemName::of(&row.signed.content_hash());
-            let slot = listings.restore(row.slot, &listing, item, row.came());
-            if slot != row.slot {
-                moved.put.push((listing.service, wire::encode(&Row { slot, ..row })));
-                moved.unindexed.insert(slot);
-            }
-        }
+        let (mut listings, moved) = self.with(|database| read_all(database, options))?;
         listings.restored();
         self.apply(&moved)?;
         Ok(listings)
+    }
+
+    /// Opens the file again after the storage failed: the library uses no file again that failed once.
+    pub(crate) fn reopen(&self) -> Result<()> {
+        let mut database = self.database.write();
+        // First: the file is locked while it is open.
+        drop(database.take());
+        *database = Some(attempt(&self.path, || open_file(&self.path))?);
+        Ok(())
+    }
+
+    /// Tells whether the last transaction failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    /// Leaves the file as one that failed.
+    #[cfg(test)]
+    pub(crate) fn fail(&self) {
+        drop(self.database.write().take());
+    }
+
+    /// Works with the file, which is not opened again meanwhile.
+    fn with<T>(&self, work: impl FnOnce(&Database) -> Result<T>) -> Result<T> {
+        match &*self.database.read() {
+            Some(database) => work(database),
+            None => Err(CatalogError::Storage(Arc::new(redb::Error::PreviousIo))),
+        }
     }
 
     /// Writes everything or nothing; durable when it returns.
@@ -223,54 +243,32 @@ impl Store {
         if changes.is_empty() {
             return Ok(());
         }
-        let transaction = self.database.begin_write()?;
-        {
-            let mut listings = transaction.open_table(LISTINGS)?;
-            let mut operations = transaction.open_table(OPERATIONS)?;
-            for service in &changes.remove {
-                listings.remove(service.as_bytes())?;
-                operations.remove(service.as_bytes())?;
-            }
-            for (service, row) in &changes.put {
-                listings.insert(service.as_bytes(), row.as_slice())?;
-            }
-            for (service, text) in &changes.operations {
-                operations.insert(service.as_bytes(), text.as_str())?;
-            }
-            let mut owners = transaction.open_table(OWNERS)?;
-            for owner in &changes.owners {
-                let row = wire::encode(&OwnerRow { known: owner.known, until_secs: owner.until_secs });
-                owners.insert(owner.address.as_bytes(), row.as_slice())?;
-            }
-            for owner in &changes.forgotten {
-                owners.remove(owner.as_bytes())?;
-            }
-            let mut unindexed = transaction.open_table(UNINDEXED)?;
-            for slot in &changes.unindexed {
-                unindexed.insert(slot, ())?;
-            }
-        }
-        transaction.commit()?;
-        Ok(())
+        let written = self.with(|database| write_all(database, changes));
+        self.failed.store(written.is_err(), Ordering::Relaxed);
+        written
     }
 
     /// The index has learned these.
     pub(crate) fn indexed(&self, slots: &BTreeSet<Slot>) -> Result<()> {
-        let transaction = self.database.begin_write()?;
-        {
-            let mut unindexed = transaction.open_table(UNINDEXED)?;
-            for slot in slots {
-                unindexed.remove(slot)?;
+        self.with(|database| {
+            let transaction = database.begin_write()?;
+            {
+                let mut unindexed = transaction.open_table(UNINDEXED)?;
+                for slot in slots {
+                    unindexed.remove(slot)?;
+                }
             }
-        }
-        transaction.commit()?;
-        Ok(())
+            transaction.commit()?;
+            Ok(())
+        })
     }
 
     pub(crate) fn unindexed(&self) -> Result<BTreeSet<Slot>> {
-        let transaction = self.database.begin_read()?;
-        let table = transaction.open_table(UNINDEXED)?;
-        table.iter()?.map(|slot| Ok(slot?.0.value())).collect()
+        self.with(|database| {
+            let transaction = database.begin_read()?;
+            let table = transaction.open_table(UNINDEXED)?;
+            table.iter()?.map(|slot| Ok(slot?.0.value())).collect()
+        })
     }
 
     pub(crate) fn row(&self, service: ServiceId) -> Result<Option<Row>> {
@@ -279,23 +277,88 @@ impl Store {
 
     /// One for each service, in their order.
     pub(crate) fn rows(&self, services: &[ServiceId]) -> Result<Vec<Option<Row>>> {
-        let transaction = self.database.begin_read()?;
-        let table = transaction.open_table(LISTINGS)?;
-        services
-            .iter()
-            .map(|service| table.get(service.as_bytes())?.map(|row| decode(row.value())).transpose())
-            .collect()
+        self.with(|database| {
+            let transaction = database.begin_read()?;
+            let table = transaction.open_table(LISTINGS)?;
+            services
+                .iter()
+                .map(|service| table.get(service.as_bytes())?.map(|row| decode(row.value())).transpose())
+                .collect()
+        })
     }
 
     /// Words of the service's operations.
     pub(crate) fn operations(&self, services: &[ServiceId]) -> Result<Vec<String>> {
-        let transaction = self.database.begin_read()?;
-        let table = transaction.open_table(OPERATIONS)?;
-        let text = |service: &ServiceId| {
-            Ok(table.get(service.as_bytes())?.map(|text| text.value().to_owned()).unwrap_or_default())
-        };
-        services.iter().map(text).collect()
+        self.with(|database| {
+            let transaction = database.begin_read()?;
+            let table = transaction.open_table(OPERATIONS)?;
+            let text = |service: &ServiceId| {
+                Ok(table.get(service.as_bytes())?.map(|text| text.value().to_owned()).unwrap_or_default())
+            };
+            services.iter().map(text).collect()
+        })
     }
+}
+
+/// Opens the file, which is created if it is missing.
+fn open_file(path: &Path) -> Result<Database> {
+    Ok(Database::builder().set_cache_size(CACHE_BYTES).create(path)?)
+}
+
+/// Reads every owner and listing, and notes what has another slot than is stored.
+fn read_all(database: &Database, options: &Options) -> Result<(Listings, Changes)> {
+    let mut listings = Listings::new(options);
+    let transaction = database.begin_read()?;
+    for row in transaction.open_table(OWNERS)?.iter()? {
+        let (address, row) = row?;
+        let row: OwnerRow = decode(row.value())?;
+        listings.owners.restore(Address::from_bytes(*address.value()), row.known, row.until_secs);
+    }
+    let mut moved = Changes::default();
+    for row in transaction.open_table(LISTINGS)?.iter()? {
+        let (_, row) = row?;
+        let row: Row = decode(row.value())?;
+        let listing = row.signed.claimed().map_err(|e| CatalogError::Damaged(e.to_string()))?;
+        let item = ItemName::of(&row.signed.content_hash());
+        let slot = listings.restore(row.slot, &listing, item, row.came());
+        if slot != row.slot {
+            moved.put.push((listing.service, wire::encode(&Row { slot, ..row })));
+            moved.unindexed.insert(slot);
+        }
+    }
+    Ok((listings, moved))
+}
+
+fn write_all(database: &Database, changes: &Changes) -> Result<()> {
+    let transaction = database.begin_write()?;
+    {
+        let mut listings = transaction.open_table(LISTINGS)?;
+        let mut operations = transaction.open_table(OPERATIONS)?;
+        for service in &changes.remove {
+            listings.remove(service.as_bytes())?;
+            operations.remove(service.as_bytes())?;
+        }
+        for (service, row) in &changes.put {
+            listings.insert(service.as_bytes(), row.as_slice())?;
+        }
+        for (service, text) in &changes.operations {
+            operations.insert(service.as_bytes(), text.as_str())?;
+        }
+        let mut owners = transaction.open_table(OWNERS)?;
+        for owner in &changes.owners {
+            let row = wire::encode(&OwnerRow { known: owner.known, until_secs: owner.until_secs });
+            owners.insert(owner.address.as_bytes(), row.as_slice())?;
+        }
+        for owner in &changes.forgotten {
+            owners.remove(owner.as_bytes())?;
+        }
+        let mut unindexed = transaction.open_table(UNINDEXED)?;
+        for slot in &changes.unindexed {
+            unindexed.insert(slot, ())?;
+        }
+    }
+    transaction.commit()?;
+    Ok(())
 }
 
 fn decode<'b, T: Decode<'b, ()>>(bytes: &'b [u8]) -> Result<T> {

@@ -278,6 +278,10 @@ impl StoreWriter {
             }
             Err(error) => {
                 tracing::error!(cause = ?error, "the search index is behind; trying again in a minute");
+                // It may be the storage that failed, and no job may come that would notice.
+                if matches!(error, CatalogError::Storage(_)) {
+                    self.shared.reload();
+                }
                 self.index = None;
                 self.index_every = INDEX_RETRY;
                 self.settled(&Err(error));

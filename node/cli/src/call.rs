@@ -6,6 +6,7 @@
 use std::{
     collections::BTreeMap,
     path::PathBuf,
+    pin::pin,
     time::{Duration, Instant},
 };
 
@@ -24,7 +25,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use uuid::Uuid;
 
 use super::{
-    Context, catalog,
+    Context, SLOW_AFTER, catalog,
     failure::{CallFacts, Exit, Failure},
     input,
     pick::{self, ServiceName},
@@ -79,7 +80,11 @@ pub(super) async fn call(context: &Context, arguments: Call) -> Result<(), Failu
     let call_id = arguments.call_id.clone().unwrap_or_else(|| Uuid::new_v4().to_string());
     let request = CallRequest { call_id: Some(call_id.clone()), ..request(service, arguments)? };
     let begun = Instant::now();
-    let answer = node.tell_raw(endpoint::Call, &request).await;
+    let answer = tokio::select! {
+        biased;
+        answer = node.tell_raw(endpoint::Call, &request) => answer,
+        () = stopped(context, &call_id) => return Err(interrupted(call_id.clone())),
+    };
     let took = begun.elapsed();
     let answer = answer.map_err(|error| unanswered(error, call_id.clone(), is_repeat))?;
     if answer.is_problem() {
@@ -99,7 +104,26 @@ pub(super) async fn call(context: &Context, arguments: Call) -> Result<(), Failu
     };
     written.map_err(|failure| unwritten(failure, &answer))?;
     context.output.prose(&summary(&answer, timing));
-    if answer.status.is_success() { Ok(()) } else { Err(declined(&answer)) }
+    if is_declined(&answer) { Err(declined(&answer)) } else { Ok(()) }
+}
+
+/// Waits for Ctrl-C. If the call takes long, tells its id: a repeat with the same one is paid once.
+async fn stopped(context: &Context, call_id: &str) {
+    let mut signal = pin!(tokio::signal::ctrl_c());
+    let stopped = match tokio::time::timeout(SLOW_AFTER, &mut signal).await {
+        Ok(stopped) => stopped,
+        Err(_) => {
+            context.output.prose(&format!(
+                "The call id is {call_id}. If you stop waiting, repeat the call with `--call-id {call_id}`; you pay \
+                 once."
+            ));
+            signal.await
+        }
+    };
+    // Without a handler the signal ends the process.
+    if stopped.is_err() {
+        std::future::pending::<()>().await;
+    }
 }
 
 /// A service's answer with what became of the money, as programs read it.
@@ -185,6 +209,14 @@ fn unanswered(error: ControlError, call_id: String, is_repeat: bool) -> Failure 
     failure.of_call(CallFacts { charged, call_id: Some(call_id) })
 }
 
+/// The node goes on with a call that nobody waits for.
+fn interrupted(call_id: String) -> Failure {
+    let next = format!("to get the answer, repeat the call with `--call-id {call_id}`; you pay once");
+    Failure::new(Exit::MayHaveBeenMade, "you stopped waiting, and the call may still be charged")
+        .next(next)
+        .of_call(CallFacts { charged: None, call_id: Some(call_id) })
+}
+
 /// Tells how to have an answer that is bought and went nowhere: a full disk must not cost it.
 fn unwritten(failure: Failure, answer: &RawAnswer) -> Failure {
     let call_id = header(answer, HEADER_CALL_ID).unwrap_or("unknown");
@@ -202,7 +234,12 @@ fn facts(answer: &RawAnswer) -> CallFacts {
     CallFacts { charged: charged.map(|charged| !charged.is_zero()), call_id }
 }
 
-/// The service's own answer was no success. People have seen it.
+/// Tells whether the service's answer is an error. 304 is an answer to a conditional request.
+fn is_declined(answer: &RawAnswer) -> bool {
+    answer.status.as_u16() >= 400
+}
+
+/// The service's own answer was an error. People have seen it.
 fn declined(answer: &RawAnswer) -> Failure {
     let status = answer.status.as_u16();
     Failure::told(Exit::Upstream, format!("the service answered with status {status}"))
@@ -341,6 +378,23 @@ mod tests {
             let failure = unanswered(error, "c1".to_owned(), false);
             assert_eq!((failure.exit, &failure.object()["error"]["charged"]), (exit, &charged), "{failure}");
         }
+    }
+
+    #[test]
+    fn an_answer_is_an_error_from_status_400_on() {
+        for (status, is_error) in [(200, false), (304, false), (399, false), (400, true), (503, true)] {
+            let answer = RawAnswer { status: StatusCode::from_u16(status).unwrap(), ..answer(&[], b"") };
+            assert_eq!(is_declined(&answer), is_error, "{status}");
+        }
+    }
+
+    #[test]
+    fn a_call_that_is_interrupted_names_its_id_and_may_be_charged() {
+        let failure = interrupted("c1".to_owned());
+        let told = failure.object();
+        assert_eq!(failure.exit, Exit::MayHaveBeenMade);
+        assert_eq!((&told["error"]["charged"], &told["error"]["call_id"]), (&Value::Null, &json!("c1")));
+        assert!(failure.to_string().contains("--call-id c1"), "{failure}");
     }
 
     #[test]

@@ -119,7 +119,7 @@ async fn doctor(State(node): State<Handles>) -> Json<Doctor> {
         ),
         chain(&node),
         wallet(&node),
-        check("catalog", Ok(catalog(&node))),
+        check("catalog", catalog(&node)),
         check(
             "network",
             if is_twin_there {
@@ -142,8 +142,12 @@ async fn doctor(State(node): State<Handles>) -> Json<Doctor> {
     Json(Doctor { checks })
 }
 
-/// Tells how much of the network is known here.
-fn catalog(node: &Handles) -> String {
+/// Tells how much of the network is known here, and whether more can be stored.
+fn catalog(node: &Handles) -> Result<String, (String, &'static str)> {
+    if node.catalog.has_failed() {
+        let next = "free disk space or check the disk; the node tries again with the next listing. If that fails, restart the node";
+        return Err(("new listings cannot be stored".to_owned(), next));
+    }
     let known = node.catalog.counts();
     let mut told = format!("{} of {}", counted(known.listings, "service"), counted(known.owners, "owner"));
     let shards = node.catalog.shards();
@@ -153,7 +157,7 @@ fn catalog(node: &Handles) -> String {
     if node.catalog.is_full() {
         told += "; the storage for listings is full: raise catalog.listings_max, or keep fewer shards (catalog.shards)";
     }
-    told
+    Ok(told)
 }
 
 fn check(name: &str, result: Result<String, (String, &str)>) -> Check {

@@ -22,7 +22,7 @@ use super::{
     keys::{
         CHAIN_PRESETS,
         Fallback::{Unset, Value, Values},
-        Form::{Amount, Choice, List, Path, Secret, Socket, Switch, Text, Url, Wallet},
+        Form::{Amount, Choice, List, LogFilter, Path, Secret, Socket, Switch, Text, Url, Wallet},
         Item, SettingKey, integer,
     },
     raw::{ConfigError, Raw},
@@ -375,7 +375,7 @@ settings! {
     log: LogConfig {
         /// Filter for the log: error, warn, info, debug or trace, also for single parts of the program. FARTHING_LOG is
         /// another name for its variable.
-        filter: String = Text, Value(LOG_FILTER);
+        filter: String = LogFilter, Value(LOG_FILTER);
     }
 }
 

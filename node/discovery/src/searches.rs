@@ -186,6 +186,11 @@ impl Catalog {
         self.0.store.shards()
     }
 
+    /// Returns whether listings could not be stored lately, as on a full disk.
+    pub fn has_failed(&self) -> bool {
+        self.0.store.has_failed()
+    }
+
     /// Returns whether there is no place for more listings.
     pub fn is_full(&self) -> bool {
         self.0.store.is_full()

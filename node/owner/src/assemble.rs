@@ -112,7 +112,7 @@ fn check_answers(file: &ServiceFile) -> Result<(), NewServiceError> {
     for (i, operation) in file.operations.iter().enumerate() {
         let is_type = |text: &String| text.trim().split('/').filter(|part| !part.is_empty()).count() == 2;
         if operation.answers.len() > ANSWERS_MAX || !operation.answers.iter().all(is_type) {
-            let problem = format!("has media types such as text/html, at most {ANSWERS_MAX}");
+            let problem = format!("must be a list of media types such as text/html, at most {ANSWERS_MAX}");
             return Err(NewServiceError::new(format!("operations[{i}].answers"), problem));
         }
     }

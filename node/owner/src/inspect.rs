@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, time::Duration};
 use bytes::Bytes;
 use farthing_bridge::{Api, api::Call, description::Operation, document, share::share};
 use farthing_control::types::{SourceFile, SourceKind};
-use farthing_discovery::{CallPlan, PlanError, answers_html, method_of};
+use farthing_discovery::{CallPlan, PlanError, answers_html, method_of, time_of};
 use farthing_os::secret::SecretText;
 use farthing_protocol::{Outcome, Usdc, call::Method, limits};
 use url::Url;
@@ -23,6 +23,7 @@ use super::{
     upstream::{AddressClass, Fault, Upstream, UpstreamAnswer, UpstreamRequest},
 };
 
+/// Of an operation that has no time of its own.
 const TRIAL_DEADLINE: Duration = Duration::from_secs(15);
 /// Enough to recognise an answer, or to read an error.
 const BEGINNING_CHARS_MAX: usize = 2_000;
@@ -109,10 +110,20 @@ impl Reader {
             None => first_without_parameters(&api)?,
         };
         let planned = operation.split_once(' ').and_then(|(method, path)| api.operation_at(method, path));
-        let request = (request, planned.is_some_and(answers_html));
-        let answer = probe::ask(&upstream, request, "application/json, */*;q=0.5", TRIAL_DEADLINE).await;
+        let html = planned.is_some_and(answers_html);
+        let (deadline, time) = trial_time(planned);
+        let headers = BTreeMap::from([("accept".to_owned(), "application/json, */*;q=0.5".to_owned())]);
+        let body = Bytes::new();
+        let request = UpstreamRequest { request, headers, body, deadline, time, call: None, html };
+        let answer = probe::send(&upstream, request).await;
         Ok(ProbeAnswer::new(operation, &answer, upstream.class()))
     }
+}
+
+/// The time of a trial in all, and the operation's own, as `timeout_secs` of a service file says.
+fn trial_time(operation: Option<&Operation>) -> (Duration, Option<Duration>) {
+    let time = operation.and_then(time_of);
+    (time.unwrap_or(TRIAL_DEADLINE), time)
 }
 
 impl ProbeAnswer {
@@ -216,4 +227,21 @@ fn first_without_parameters(api: &Api) -> Result<(String, farthing_bridge::Reque
             "is missing: every operation that only reads needs parameters; name one and give its parameters";
         NewServiceError::new("operation", problem)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_call_waits_as_long_as_the_operation_may_take() {
+        let document = r#"{"openapi":"3.0.3","info":{"title":"T","version":"1"},
+            "paths":{"/a":{"get":{"responses":{"200":{"description":"it"}}}}}}"#;
+        let mut operation =
+            farthing_bridge::read(document.as_bytes()).unwrap().description.operations.remove(0);
+        assert_eq!(trial_time(Some(&operation)), (TRIAL_DEADLINE, None));
+        operation.timeout_secs = Some(40);
+        let own = Duration::from_secs(40);
+        assert_eq!(trial_time(Some(&operation)), (own, Some(own)));
+    }
 }

@@ -18,7 +18,7 @@ impl Permit for Probe {
     }
 }
 
-/// Sends a request without a body, for a sample or a test. `html` says that a web page is an answer to it.
+/// Sends a request without a body, for a sample. `html` says that a web page is an answer to it.
 pub(super) async fn ask(
     upstream: &Upstream,
     (request, html): (Request, bool),

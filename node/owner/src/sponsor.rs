@@ -185,6 +185,15 @@ impl Sponsor {
     }
 }
 
+/// A reply for the log.
+fn in_words(reply: &SponsorReply) -> String {
+    match reply {
+        SponsorReply::Sent { transaction } => format!("sent 0x{}", hex::encode(transaction)),
+        SponsorReply::Done => "done".to_owned(),
+        SponsorReply::Refused { why, detail, .. } => format!("refused ({why:?}): {detail}"),
+    }
+}
+
 impl Owner {
     /// Answers a payer that asks this node to bring something to the chain.
     pub(super) async fn sponsor(
@@ -200,7 +209,8 @@ impl Owner {
         };
         let reply = sponsored.unwrap_or_else(|refused| refused);
         if let Some(left_out) = left_out {
-            tracing::info!(%payer, ?reply, left_out, "a payer asked this node to pay its gas");
+            let reply = in_words(&reply);
+            tracing::info!(%payer, reply, left_out, "a payer asked this node to pay its gas");
         }
         reply
     }

@@ -153,7 +153,10 @@ fn a_flagged_service_is_told_unless_its_user_buys_it_all_the_same() {
     let flag = Some(Flag::Breaks(figures));
     let service = ServiceId::from_bytes([3; 16]);
     let known = |flag: Option<Flag>, own_rule: Option<FlagRule>, rule| NodeFacts {
-        flagged: vec![ServiceConduct { service, flag, own_rule, rule }],
+        flagged: vec![FlaggedService {
+            conduct: ServiceConduct { service, flag, own_rule, rule },
+            name: Some("Planets".to_owned()),
+        }],
         ..well()
     };
     let (warn, stop) = (FlagRule::Warn, FlagRule::Stop);
@@ -165,6 +168,7 @@ fn a_flagged_service_is_told_unless_its_user_buys_it_all_the_same() {
             ("service-flagged", service.to_string())
         );
         assert!(alerts[0].cause.contains("9 paid calls 2 failed and 5 "), "{}", alerts[0].cause);
+        assert!(alerts[0].cause.contains(&format!("“Planets” ({service})")), "{}", alerts[0].cause);
     }
     assert_eq!(kinds(&known(flag, Some(warn), warn)), [""; 0]);
     assert_eq!(kinds(&known(None, Some(stop), stop)), [""; 0]);

@@ -204,7 +204,8 @@ async fn scan(context: &Context, url: &str, add: &Add) -> Result<(SourceFile, St
     let intake = &candidate.intake;
     // Another server's is read from the document, which is then read without the keys of the upstream.
     let here = intake.upstream().filter(|upstream| upstream.origin() == address.origin());
-    if let Some(here) = here
+    if add.said.upstream.is_none()
+        && let Some(here) = here
         && let Some(named) = intake.upstreams.iter().find(|named| named.origin() != here.origin())
     {
         context.output.prose(&format!(
@@ -328,11 +329,19 @@ fn read(file: &Path) -> Result<ServiceFile, Failure> {
     let mut parsed: ServiceFile = parsed.map_err(|error| {
         let hint = if text.contains("openapi") || text.contains("swagger") {
             "It looks like an API description: use --openapi."
+        } else if error.contains("floating point") {
+            "Write amounts in quotes: price = \"0.002\"."
         } else {
             "Correct it and try again."
         };
         Failure::usage(format!("{shown} is not a service file: {error}")).next(hint)
     })?;
+    if let Some(source) = &parsed.source {
+        one_place(source).map_err(|what| {
+            Failure::usage(format!("{shown} is not a service file: `[source]` {what}"))
+                .next("name the API description once, with `file`, `url` or `text`")
+        })?;
+    }
     if let Some(source) =
         parsed.source.as_mut().filter(|source| source.url.is_none() && source.text.is_none())
     {
@@ -349,6 +358,22 @@ fn read(file: &Path) -> Result<ServiceFile, Failure> {
         }
     }
     Ok(parsed)
+}
+
+/// Checks that a source says once where the description is.
+fn one_place(source: &SourceFile) -> Result<(), String> {
+    let fields = [
+        ("`file`", !source.file.is_empty()),
+        ("`url`", source.url.is_some()),
+        ("`text`", source.text.is_some()),
+    ];
+    let given: Vec<&str> =
+        fields.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name).collect();
+    match given.as_slice() {
+        [_] => Ok(()),
+        [] => Err("has only `kind`".to_owned()),
+        several => Err(format!("has {}, which contradict each other", several.join(" and "))),
+    }
 }
 
 /// A file that a service file names: in its own folder or below, and not hidden. The service file may be a stranger's, and what
@@ -387,7 +412,9 @@ mod tests {
         let json = write(folder.path(), "a.json", r#"{"name":"a","upstream":"http://h","price":"0.01"}"#);
         assert_eq!(read(&toml).unwrap(), read(&json).unwrap());
         let wrong = write(folder.path(), "b.toml", "name = \"a\"\nupstream = \"http://h\"\nprice = 0.01\n");
-        assert!(read(&wrong).unwrap_err().to_string().contains("b.toml is not a service file"));
+        let refused = read(&wrong).unwrap_err().to_string();
+        assert!(refused.contains("b.toml is not a service file"), "{refused}");
+        assert!(refused.contains("Write amounts in quotes"), "{refused}");
     }
 
     #[test]
@@ -403,6 +430,22 @@ mod tests {
         let file = read(&file).unwrap();
         assert_eq!(file.source.unwrap().text.unwrap(), "type Query { a: Int }");
         assert_eq!(file.upstream_headers["X-Key"], "secret");
+    }
+
+    #[test]
+    fn a_source_names_its_description_once() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), "a.json", "{}");
+        for (fields, told) in [
+            ("", "has only `kind`"),
+            ("file = \"a.json\"\nurl = \"http://h\"", "`file` and `url`"),
+            ("file = \"a.json\"\ntext = \"{}\"", "`file` and `text`"),
+            ("url = \"http://h\"\ntext = \"{}\"", "`url` and `text`"),
+        ] {
+            let text = format!("price = \"0.01\"\n[source]\nkind = \"openapi\"\n{fields}\n");
+            let refused = read(&write(folder.path(), "a.toml", &text)).unwrap_err().to_string();
+            assert!(refused.contains(told), "{refused}");
+        }
     }
 
     #[test]

@@ -53,7 +53,7 @@ impl Proposal {
         let Self { preview, live } = self;
         let or_none = |text: String| if text.is_empty() { "none".to_owned() } else { text };
         let first = live.as_ref().map_or_else(
-            || "not made: every operation that only reads needs parameters".to_owned(),
+            || "not made: no operation that only reads works without parameters".to_owned(),
             answered,
         );
         let facts = pairs([

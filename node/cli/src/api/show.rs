@@ -22,8 +22,10 @@ pub(super) fn added(shown: &ApiShown) -> String {
 
 /// Writes the line that tells how others buy it.
 pub(super) fn published(shown: &ApiShown) -> String {
-    let first = shown.offers.first();
-    let call = first.map(|offer| format!(" {} {}", offer.method, offer.path)).unwrap_or_default();
+    // One that runs as it stands, if there is such.
+    let is_whole = |offer: &&Offer| offer.body.is_none() && offer.parameters.iter().all(|one| !one.required);
+    let offer = shown.offers.iter().find(is_whole).or_else(|| shown.offers.first());
+    let call = offer.map(|offer| format!(" {} {}", offer.method, offer.path)).unwrap_or_default();
     format!("Published. Other nodes can buy it with: farthing call {}{call}\n", shown.api.id)
 }
 

@@ -37,7 +37,7 @@ pub(super) fn allow(sources: &Sources, loaded: &Loaded, new: bool) -> Result<(),
     let (folder, named) = (data_dir.display(), place::named(loaded));
     Err(Failure::usage(format!("{folder} has no wallet")).next(format!(
         "if the folder is right, create a wallet with `farthing init{named}` or `farthing run --new{named}`; otherwise \
-         name the right folder"
+         name the right folder. To continue with a backup, use `farthing backup restore FILE`"
     )))
 }
 

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use farthing_values::{Address, Usdc};
+use tracing_subscriber::EnvFilter;
 
 /// Names of `chain.preset`.
 pub const CHAIN_PRESETS: &[&str] = &[
@@ -44,6 +45,8 @@ pub enum Form {
     Socket,
     Wallet,
     Url,
+    /// Targets of the log with their lowest levels.
+    LogFilter,
     /// A list of the form inside.
     List(Item),
 }
@@ -72,6 +75,7 @@ impl Form {
             Self::Socket => text.parse::<SocketAddr>().is_ok(),
             Self::Wallet => return text.parse::<Address>().map(drop).map_err(|error| error.to_string()),
             Self::Url => Item::Url.fits(text),
+            Self::LogFilter => !text.is_empty() && EnvFilter::try_new(text).is_ok(),
             Self::List(item) => item.fits(text),
         };
         if right { Ok(()) } else { Err(format!("expected {}", self.expectation())) }
@@ -90,6 +94,7 @@ impl Form {
             Self::Socket => "an address with a port such as 0.0.0.0:3000".into(),
             Self::Wallet => "an address such as 0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913".into(),
             Self::Url => "an address such as https://chain.example".into(),
+            Self::LogFilter => "targets with levels such as error,farthing=info".into(),
             Self::List(Item::Host) => "host names such as node.example, without port".into(),
             Self::List(Item::Ip) => "IP addresses such as 10.0.0.7".into(),
             Self::List(Item::Multiaddr) => "multiaddresses such as /ip4/0.0.0.0/tcp/3001".into(),
@@ -119,6 +124,20 @@ impl Item {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_log_filter_is_one_that_the_log_can_read() {
+        for (text, right) in [
+            (crate::LOG_FILTER, true),
+            ("debug", true),
+            ("access=info", true),
+            ("", false),
+            ("farthing=loud", false),
+            ("farthing=info=debug", false),
+        ] {
+            assert_eq!(Form::LogFilter.check(text).is_ok(), right, "{text}");
+        }
+    }
 
     #[test]
     fn numbers_are_held_to_their_bounds() {

@@ -393,6 +393,9 @@ fn brief(error: &DialError) -> String {
             tried.collect::<Vec<_>>().join("; ")
         }
         DialError::Denied { cause } => innermost(cause),
+        DialError::LocalPeerId { .. } => {
+            "this is your own node; test your own service with `farthing api test`".to_owned()
+        }
         DialError::WrongPeerId { address, .. } => format!("another node answers at {address}"),
         other => other.to_string(),
     }
@@ -419,5 +422,7 @@ mod tests {
             "/ip4/9.9.9.9/tcp/1 does not answer; /ip4/9.9.9.9/udp/1/quic-v1 does not answer; \
              /ip4/9.9.9.9/tcp/2 refuses the connection"
         );
+        let own = DialError::LocalPeerId { address: Multiaddr::empty() };
+        assert_eq!(brief(&own), "this is your own node; test your own service with `farthing api test`");
     }
 }

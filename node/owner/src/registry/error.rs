@@ -24,7 +24,7 @@ pub enum RegistryError {
     Changed { seen: u64, now: u64 },
     #[error(transparent)]
     Service(#[from] NewServiceError),
-    #[error("the service has no operation {method} {path}; `farthing api list` shows them")]
+    #[error("the service has no operation {method} {path}; `farthing api show` shows them")]
     NoSuchOperation { method: Method, path: String },
     #[error("the listing is not valid: {0}")]
     Listing(#[from] DocumentError),
