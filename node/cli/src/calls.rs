@@ -184,7 +184,11 @@ fn one(shown: &CallShown) -> String {
         ("Claim", text(settlement.filter(|claim| claim.seen_on_chain.is_none()).map(|claim| &claim.state))),
         (
             "Payment",
-            settlement.and_then(|payment| payment.seen_on_chain).map(taken).unwrap_or_default().to_owned(),
+            settlement
+                .and_then(|payment| payment.seen_on_chain)
+                .map(|is_seen| taken(call.side, is_seen))
+                .unwrap_or_default()
+                .to_owned(),
         ),
         ("Transaction", text(settlement.and_then(|settlement| settlement.transaction.as_ref()))),
         ("Explorer", text(settlement.and_then(|settlement| settlement.explorer.as_ref()))),
@@ -192,23 +196,26 @@ fn one(shown: &CallShown) -> String {
     pairs(facts.into_iter().filter(|(_, value)| !value.is_empty()))
 }
 
-/// The source of the news that an x402 server took its payment.
-const fn taken(is_seen: bool) -> &'static str {
-    if is_seen {
-        "taken, as the chain shows"
-    } else {
-        "taken, as the server says; this node has not checked it on the chain"
+/// The state of a payment over x402: one that this node made, or one that it got.
+const fn taken(side: CallSide, is_seen: bool) -> &'static str {
+    match (side, is_seen) {
+        (CallSide::Bought, true) => "taken, as the chain shows",
+        (CallSide::Bought, false) => "taken, as the server says; this node has not checked it on the chain",
+        (CallSide::Served, true) => "paid by its client's transaction (x402)",
+        (CallSide::Served, false) => "lost: the chain has taken back its client's transaction (x402)",
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{spoken, taken};
+    use super::{CallSide, spoken, taken};
 
     #[test]
     fn a_payment_is_shown_as_the_chain_has_it_only_if_the_chain_showed_it() {
-        assert!(taken(true).contains("as the chain shows"));
-        assert!(taken(false).contains("as the server says"));
+        assert!(taken(CallSide::Bought, true).contains("as the chain shows"));
+        assert!(taken(CallSide::Bought, false).contains("as the server says"));
+        assert!(taken(CallSide::Served, true).contains("its client's transaction"));
+        assert!(taken(CallSide::Served, false).contains("taken back"));
     }
 
     #[test]

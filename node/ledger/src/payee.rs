@@ -106,6 +106,14 @@ impl Ledger {
         self.write_grouped(move |group| serve(group, payer, charged_on, None, &call)).await
     }
 
+    /// Records that the chain has taken back the transaction that paid a call: another one pays it, or none can any more.
+    ///
+    /// # Errors
+    /// [`LedgerError::NotServed`] when no call that a transaction has paid has this id.
+    pub async fn pay_again(&self, payer: Address, call_id: CallId, transaction: Option<Hash>) -> Result<()> {
+        self.write(move |tx| pay_again(tx, payer, call_id, transaction)).await
+    }
+
     /// Takes the one further execution that a finished call has, durably and before its service is asked. `false`
     /// when it was taken before.
     ///
@@ -215,6 +223,27 @@ fn repeat(tx: &WriteTransaction, payer: Address, call_id: CallId, time_secs: u64
     done.repeated_secs = Some(time_secs);
     calls.insert(&key, tables::encode(&row).as_slice())?;
     Ok(true)
+}
+
+fn pay_again(
+    tx: &WriteTransaction,
+    payer: Address,
+    call_id: CallId,
+    transaction: Option<Hash>,
+) -> Result<()> {
+    let key = call_key(payer, call_id);
+    let mut calls = tx.open_table(CALLS)?;
+    let mut row: StoredCall = tables::get(&calls, "calls", &key)?.ok_or(LedgerError::NotServed(call_id))?;
+    let StoredState::Done(done) = &mut row.state else { return Err(LedgerError::NotServed(call_id)) };
+    if done.paid_by.is_none() {
+        return Err(LedgerError::NotServed(call_id));
+    }
+    done.is_lost = transaction.is_none().then_some(true);
+    if let Some(transaction) = transaction {
+        done.paid_by = Some(transaction.into());
+    }
+    calls.insert(&key, tables::encode(&row).as_slice())?;
+    Ok(())
 }
 
 /// Raises the best voucher and what is spent; the new total.

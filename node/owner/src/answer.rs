@@ -289,7 +289,15 @@ mod tests {
             upstream_us: None,
             time_secs: 1,
         };
-        let row = CallRow { payer: Address::ZERO, call, receipt, body_bytes: 2, repeated_secs: None };
+        let row = CallRow {
+            payer: Address::ZERO,
+            call,
+            receipt,
+            body_bytes: 2,
+            repeated_secs: None,
+            paid_by: None,
+            is_lost: false,
+        };
         Answer::stored(&row, (row.call.body.clone(), given), |_| Ok(Signature::from_bytes([4; 65]))).unwrap()
     }
 

@@ -147,6 +147,12 @@ impl Consumer {
             Exchanged::Refused(refusal) if refusal.code == RefusalCode::CallIdConflict => {
                 Err(BuyError::Refused(refusal))
             }
+            // It asks for money as for a new call, so it does not know this one: its ledger came from a backup.
+            Exchanged::Refused(refusal)
+                if matches!(refusal.code, RefusalCode::PriceChanged | RefusalCode::PaymentRequired) =>
+            {
+                Err(BuyError::BodyGone { charged })
+            }
             Exchanged::Refused(Refusal { code, detail, .. }) => {
                 let refused = LastKnown::from(NotTold::Refused { code, detail });
                 Err(BuyError::NotRepeated { charged, reason: refused.into() })

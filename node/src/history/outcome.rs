@@ -6,10 +6,12 @@ use farthing_protocol::Outcome;
 
 /// Tells how a call ended that this node bought.
 #[must_use]
-pub const fn of_purchase(end: &PurchaseEnd) -> CallOutcome {
+pub fn of_purchase(end: &PurchaseEnd) -> CallOutcome {
     match end {
-        // Its receipt came late and without the answer.
-        PurchaseEnd::Acknowledged { outcome, status: 0, .. } if outcome.is_the_services_answer() => {
+        // Its receipt came late and without the answer. The owner keeps one that was charged, and a repeat brings it.
+        PurchaseEnd::Acknowledged { receipt, outcome, status: 0, .. }
+            if outcome.is_the_services_answer() && receipt.charged.is_zero() =>
+        {
             CallOutcome::Failed
         }
         PurchaseEnd::Acknowledged { outcome, .. } => of(*outcome),
@@ -33,6 +35,8 @@ pub(super) const fn of(outcome: Outcome) -> CallOutcome {
 
 #[cfg(test)]
 mod tests {
+    use farthing_protocol::Usdc;
+
     use super::*;
     use crate::testing::acknowledged;
 
@@ -57,5 +61,14 @@ mod tests {
         ] {
             assert_eq!(of_purchase(&end), told, "{end:?}");
         }
+    }
+
+    #[test]
+    fn a_call_whose_charged_receipt_came_late_was_answered() {
+        let mut end = acknowledged(Outcome::Answered, 0);
+        if let PurchaseEnd::Acknowledged { receipt, .. } = &mut end {
+            receipt.charged = Usdc::from_micros(1);
+        }
+        assert_eq!(of_purchase(&end), CallOutcome::Answered);
     }
 }

@@ -117,6 +117,9 @@ fn state_of_purchase(call: &Purchase) -> HistoryState {
 }
 
 fn state_of_call(row: &CallRow) -> HistoryState {
+    if row.is_lost {
+        return HistoryState::Lost;
+    }
     state_of(row.call.outcome, row.call.charged)
 }
 
@@ -201,7 +204,11 @@ fn served(row: CallRow, names: &ServiceNames) -> HistoryEntry {
         what: format!("{} {}", call.method, call.path),
         status: answered.then_some(call.status),
         channel: channel(row.receipt.channel),
-        reason: (!answered).then(|| why(call.fault, call.outcome).to_owned()),
+        transaction: row.paid_by.map(|hash| hash_text(&hash)),
+        reason: match () {
+            () if row.is_lost => Some("the chain has taken back its payment".to_owned()),
+            () => (!answered).then(|| why(call.fault, call.outcome).to_owned()),
+        },
         ..blank(HistoryKind::Served, call.time_secs, state, id, call.charged)
     }
 }

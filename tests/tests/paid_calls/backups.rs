@@ -9,7 +9,9 @@ use farthing_control::{
 };
 use farthing_testnet::{NodeOptions, NodeProcess};
 use farthing_tests::{
-    calls::{back_up, cost, expect_served, fixed_owner, on_a_fixed_port, restore, restore_owner, setting},
+    calls::{
+        back_up, cost, expect_served, fixed_owner, on_a_fixed_port, restore, restore_owner, setting, with,
+    },
     command::{farthing, run},
     nodes::no_chain,
     wait::eventually,
@@ -462,4 +464,19 @@ async fn a_restored_node_that_sees_its_channels_late_takes_over_what_their_owner
     let spending = world.consumer.control().ask(endpoint::Spending).await?;
     assert_eq!(spending.spent_today.0, cost(3), "the limit of the day counts what was bought before");
     world.settle_for(cost(3)).await
+}
+
+#[tokio::test]
+async fn a_repeat_of_a_call_that_its_owner_lost_in_a_restore_says_that_the_answer_is_gone() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut world = World::with(fixed_owner()?).await?;
+    back_up(&world.owner, folder.path()).await?;
+    let get = with(world.body("GET", "/ok"), "call_id", "lost");
+    expect_served(&world.call(&get).await?)?;
+    world.wait_until_decided().await?;
+    restore_owner(&mut world, folder.path()).await?;
+    eventually("the restored owner serves", async || Ok(world.get("/ok").await?.status.is_success())).await?;
+    let again = world.call(&get).await?;
+    ensure!(again.problem() == "answer-no-longer-kept" && again.charged() == true, "{again:?}");
+    Ok(())
 }

@@ -3,6 +3,7 @@
 //! the test plays, which lies, asks again, loses answers and takes nothing; by itself, for an agent, and for generated client code.
 
 mod agents;
+mod books;
 mod buyer;
 mod buying;
 mod client_code;

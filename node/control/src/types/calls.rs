@@ -220,7 +220,8 @@ pub struct CallSettlement {
     pub transaction: Option<String>,
     /// The address at which a browser shows the transaction, on chains whose explorer is known.
     pub explorer: Option<String>,
-    /// For a call of an x402 server: true if the chain showed this node that the payment was taken, false if only the server says so.
+    /// For a call over x402: true if the chain showed this node that the payment was taken; false if only the server says so, or if
+    /// the chain has taken it back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_on_chain: Option<bool>,
 }

@@ -80,7 +80,7 @@ words! {
         Pending = "pending",
         /// In a block.
         Confirmed = "confirmed",
-        /// Earned, and withdrawn by the payer before it was claimed.
+        /// Earned, and withdrawn by the payer before it was claimed; or paid over x402 in a block that the chain took back.
         Lost = "lost",
         /// Left of this wallet's deposit when its channel was closed, and back in the wallet: no earnings.
         Returned = "returned",

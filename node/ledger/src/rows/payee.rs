@@ -65,6 +65,10 @@ pub struct CallRow {
     pub body_bytes: u64,
     /// The time at which the service was asked once more for a lost answer; see [`crate::Ledger::repeat`].
     pub repeated_secs: Option<u64>,
+    /// The transaction that paid it, of a call on no channel that was charged.
+    pub paid_by: Option<Hash>,
+    /// The chain has taken back that transaction, and no other one can pay the call.
+    pub is_lost: bool,
 }
 
 /// The record of a call id.

@@ -17,6 +17,7 @@ async fn a_call_that_a_transaction_paid_is_charged_once_and_on_no_channel() {
     assert!(matches!(again, Err(LedgerError::AlreadyServed(_))), "{again:?}");
     let Some(ServedRow::Done(row)) = ledger.served(payer, call_id(1)).unwrap() else { panic!() };
     assert_eq!(row.call, paid(1));
+    assert_eq!((row.paid_by, row.is_lost), (Some([9; 32]), false));
 
     let failed = Call { charged: PRICE, ..failed_call(2) };
     let refused = ledger.serve_paid(payer, failed, [9; 32]).await;
@@ -27,4 +28,24 @@ async fn a_call_that_a_transaction_paid_is_charged_once_and_on_no_channel() {
     let pruned = ledger.prune(keep, NOW_SECS + 30 * 86_400).await.unwrap();
     assert_eq!(pruned.calls, 1);
     assert_eq!(ledger.audit(None).unwrap().violations, []);
+}
+
+#[tokio::test]
+async fn a_payment_that_the_chain_takes_back_is_replaced_or_lost_and_the_call_stays_in_the_books() {
+    let ledger = in_memory();
+    let payer = world().payer.address();
+    ledger.serve_paid(payer, call(1), [9; 32]).await.unwrap();
+    for (transaction, expected) in [
+        (Some([8; 32]), (Some([8; 32]), false)),
+        (None, (Some([8; 32]), true)),
+        (Some([7; 32]), (Some([7; 32]), false)),
+    ] {
+        ledger.pay_again(payer, call_id(1), transaction).await.unwrap();
+        let Some(ServedRow::Done(row)) = ledger.served(payer, call_id(1)).unwrap() else { panic!() };
+        assert_eq!((row.paid_by, row.is_lost), expected);
+        assert_eq!(row.call, call(1));
+    }
+    assert_eq!(ledger.audit(None).unwrap().violations, []);
+    let unknown = ledger.pay_again(payer, call_id(2), None).await;
+    assert!(matches!(unknown, Err(LedgerError::NotServed(_))), "{unknown:?}");
 }

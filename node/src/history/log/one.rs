@@ -7,15 +7,17 @@ use std::collections::BTreeMap;
 use farthing_control::types::{
     CallPart, CallSettlement, CallShown, CallVoucher, HistoryState, KeptAnswer, LoggedCall,
 };
-use farthing_ledger::{CallRow, LedgerError, Promise, Purchase, PurchaseEnd, ServedRow, Settlement, Timing};
+use farthing_ledger::{
+    CallRow, LedgerError, Position, Promise, Purchase, PurchaseEnd, ServedRow, Settlement, Timing, Window,
+};
 use farthing_os::clock;
-use farthing_protocol::{Address, CallId, ChannelId, Escrow, Receipt, call::Payment};
+use farthing_protocol::{Address, CallId, ChannelId, Escrow, Hash, Receipt, call::Payment};
 use farthing_shared::call_ends::Half;
 use farthing_wallet::Signer;
 
 use super::{CallKey, LogEntry, Notes};
 use crate::history::{
-    History,
+    History, SCANNED_MAX,
     claims::{settlements, state_of_settlement},
     read::hash_text,
 };
@@ -80,7 +82,8 @@ fn find_served(history: &History, payer: Address, call_id: CallId) -> Result<Opt
     })
 }
 
-/// Finds the call with this id. Of what was served, that of payers with a channel.
+/// Finds the call with this id. What payers with a channel were served is found at once; for what was sold over x402, the calls are
+/// read from the newest on.
 fn find_any(history: &History, call_id: CallId) -> Result<Option<LogEntry>, LedgerError> {
     if let Some(bought) = find_bought(history, call_id)? {
         return Ok(Some(bought));
@@ -94,7 +97,21 @@ fn find_any(history: &History, call_id: CallId) -> Result<Option<LogEntry>, Ledg
             return Ok(Some(served));
         }
     }
-    Ok(None)
+    find_sold(history, call_id)
+}
+
+fn find_sold(history: &History, call_id: CallId) -> Result<Option<LogEntry>, LedgerError> {
+    let mut before = Position::start_of(u64::MAX);
+    loop {
+        let window = Window { before, from_secs: 0, limit: 1, scan_max: SCANNED_MAX };
+        let found = history.ledger.calls_in(&window, |row| row.call.call_id == call_id)?;
+        if let Some((_, row)) = found.rows.into_iter().next() {
+            // Rows of lists come without their bodies.
+            return find_served(history, row.payer, call_id);
+        }
+        let Some(next) = found.next else { return Ok(None) };
+        before = next;
+    }
 }
 
 /// A call of which nothing more is kept than the log shows.
@@ -202,7 +219,10 @@ fn served(
         voucher: voucher_of(&row.receipt),
         receipt: Some(receipt::shown(&row.receipt, reader.signer.address(), signed)),
         verdict: if reader.verifies { Some(receipt::of_own(history, row, signed)?) } else { None },
-        settlement: claimed(history, &row.receipt, reader)?,
+        settlement: match row.paid_by {
+            Some(hash) => Some(paid_by_client(row, hash, reader)),
+            None => claimed(history, &row.receipt, reader)?,
+        },
         ..shown
     })
 }
@@ -215,6 +235,13 @@ fn kept_answer(row: &CallRow) -> KeptAnswer {
         body_bytes: body.len() as u64,
         text: text.map(|text| text.chars().take(BODY_SHOWN_MAX).collect()),
     }
+}
+
+/// The transaction of an x402 client that paid a call.
+fn paid_by_client(row: &CallRow, hash: Hash, reader: &CallReader) -> CallSettlement {
+    let paid = paid(Some(hash_text(&hash)), !row.is_lost, reader.explorer.as_deref());
+    let state = if row.is_lost { HistoryState::Lost } else { paid.state };
+    CallSettlement { state, ..paid }
 }
 
 /// The claim of this node's that pays for a call, or would have.

@@ -229,6 +229,12 @@ fn claim_shown(claim: CallSettlement, side: CallSide) -> ClaimShown {
         }
         (CallSide::Bought, HistoryState::Confirmed) => "The owner has claimed it on chain.",
         (CallSide::Bought, _) => "The owner has not claimed it yet.",
+        (CallSide::Served, _) if claim.seen_on_chain == Some(true) => {
+            "Paid by its client's transaction (x402)."
+        }
+        (CallSide::Served, _) if claim.seen_on_chain == Some(false) => {
+            "Lost: the chain has taken back its client's transaction (x402)."
+        }
         (CallSide::Served, HistoryState::Confirmed) => "Claimed and confirmed on chain.",
         (CallSide::Served, HistoryState::Lost) => "Lost: the payer withdrew it before it was claimed.",
         (CallSide::Served, HistoryState::Failed) => "A claim failed. Your node tries again.",

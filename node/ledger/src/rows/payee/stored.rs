@@ -277,6 +277,9 @@ pub(crate) struct StoredDone {
     /// The transaction that paid it, of a call on no channel that was charged.
     #[n(11)]
     pub(crate) paid_by: Option<minicbor::bytes::ByteArray<32>>,
+    /// [`CallRow::is_lost`].
+    #[n(12)]
+    pub(crate) is_lost: Option<bool>,
 }
 
 /// The place that a call is charged at.
@@ -337,6 +340,7 @@ impl StoredCall {
                 fault: call.fault,
                 upstream_us: call.upstream_us,
                 paid_by,
+                is_lost: None,
             }),
         }
     }
@@ -376,6 +380,8 @@ impl StoredCall {
             receipt,
             body_bytes,
             repeated_secs: done.repeated_secs,
+            paid_by: done.paid_by.map(Into::into),
+            is_lost: done.is_lost == Some(true),
         }))
     }
 }

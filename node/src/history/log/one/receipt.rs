@@ -80,19 +80,23 @@ pub(super) fn of_own(
     signed: Option<Signature>,
 ) -> Result<ReceiptVerdict, LedgerError> {
     let receipt = &row.receipt;
-    if signed.is_none() {
-        return Ok(verdict(
-            false,
-            "The channel is in another chain or contract than your settings name, so your wallet does not sign it.",
-        ));
+    if row.is_lost {
+        return Ok(verdict(false, "The chain has taken back the payment of this call (x402)."));
     }
     if receipt.charged > row.call.price {
         return Ok(verdict(false, "The receipt charges more than the price of the call."));
     }
+    // It counts on no channel, so that the wallet's policy signs no receipt of it.
     if receipt.channel == ChannelId::NONE && !receipt.charged.is_zero() {
         return Ok(verdict(
             true,
             "A transaction of the payer paid this call (x402), so no voucher covers it.",
+        ));
+    }
+    if signed.is_none() {
+        return Ok(verdict(
+            false,
+            "The channel is in another chain or contract than your settings name, so your wallet does not sign it.",
         ));
     }
     if receipt.channel == ChannelId::NONE {
