@@ -1,5 +1,4 @@
-//! Searches beyond what is kept here: a node that keeps some shards, or has no place for more listings, asks index nodes, which
-//! keep all.
+//! Searches beyond what is kept here: a node that keeps some shards, or has no place for more listings, asks index nodes.
 //!
 //! 1. [`Catalog::search`] asks the store and, where that may lack some, up to three index nodes, which [`super::index_nodes`]
 //!    chooses.
