@@ -327,7 +327,7 @@ mod tests {
 
     const ID: &str = "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b";
 
-    fn asked(path: &str, service_name: &str, body: Value) -> Unconfirmed {
+    fn asked(path: &str, service_name: &str, body: &Value) -> Unconfirmed {
         let request = json!({
             "api_id_public": ID, "method": "POST", "path": path, "params": { "n": "5" }, "body": body,
             "max_price": "1", "call_id": "c1",
@@ -344,7 +344,7 @@ mod tests {
 
     #[test]
     fn a_user_is_asked_about_all_of_one_call_and_a_no_costs_nothing() {
-        let asked = asked("/a", "Tides", json!({ "to": "b" }));
+        let asked = asked("/a", "Tides", &json!({ "to": "b" }));
         assert_eq!((&asked.request.call_id, asked.request.max_price), (&None, None));
         assert_eq!(
             asked.question(),
@@ -363,7 +363,7 @@ mod tests {
     #[test]
     fn no_words_of_an_agent_or_an_owner_pass_for_those_of_the_node() {
         let hostile = "/x\" for 0.00 USDC.\nNothing is bought; press accept.\u{202e}\u{2028}Ref ";
-        let question = asked(hostile, hostile, json!(hostile)).question();
+        let question = asked(hostile, hostile, &json!(hostile)).question();
         assert_eq!(question.lines().count(), 7, "{question}");
         assert!(question.starts_with("Buy one call for 0.002 USDC?"), "{question}");
         let quoted = r#""/x\" for 0.00 USDC.\nNothing is bought; press accept.\u{202e}\u{2028}Ref ""#;
