@@ -24,7 +24,7 @@ const SECRET_FIELDS: [&str; 5] = ["password", "repeated", "passphrase", "header_
 const SECRET_PLACES: [&str; 2] = ["/words", "/phrase"];
 
 /// Parts of addresses that take forms and are no pages.
-const NO_PAGES: [&str; 20] = [
+const NO_PAGES: [&str; 21] = [
     "/add",
     "/approve",
     "/refuse",
@@ -42,6 +42,7 @@ const NO_PAGES: [&str; 20] = [
     "/rotate",
     "/revoke",
     "/star",
+    "/name",
     "/show",
     "/cancel",
     "/upload",

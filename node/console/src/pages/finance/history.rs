@@ -374,7 +374,7 @@ async fn file<E: Endpoint>(visit: &Visit, at: Target<E>, kind: &str, extension: 
 struct SettlementPage {
     frame: Frame,
     title: String,
-    /// What came back of this wallet's own deposit: neither a claim nor for calls.
+    /// The rest of this wallet's own deposit that came back: neither a claim nor for calls.
     returned: bool,
     at: String,
     state: &'static str,

@@ -36,8 +36,8 @@ const HEADERS_MAX: usize = 40;
 const HEADER_CHARS_MAX: usize = 300;
 /// Commands that raise a limit, and the pages that do.
 const RAISED_AT: [(&str, &str); 2] = [
-    ("`farthing spending limits", "Raise the limit in Finance › Limits."),
-    ("`farthing secret limit`", "Raise the limit of the secret in Settings › Secrets."),
+    ("farthing spending limits", "Raise the limit in Finance › Limits."),
+    ("farthing secret limit", "Raise the limit of the secret in Settings › Secrets."),
 ];
 
 texts::words! {

@@ -103,7 +103,7 @@ struct ConfirmTemplate {
     params_hidden: usize,
     /// The size of the body; empty if there is none.
     body: String,
-    /// What the server asked for a GET of this path, and how long ago.
+    /// The price that the server asked for a GET of this path, and how long ago.
     asked: Option<(String, String)>,
     most: String,
     /// The same, as it comes back.

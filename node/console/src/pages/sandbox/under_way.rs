@@ -41,7 +41,7 @@ pub(in crate::pages) struct ShownUnderWay {
     /// Seconds that an answer may take, where the owner says so.
     pub(in crate::pages) at_most_secs: Option<u64>,
     pub(in crate::pages) is_let_go: bool,
-    /// What a call must have come to before it is charged, in words.
+    /// The event after which a call is charged, in words.
     pub(in crate::pages) charged_if: &'static str,
     pub(in crate::pages) outcome: ShownOutcome,
 }

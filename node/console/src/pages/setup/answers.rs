@@ -30,7 +30,7 @@ const EACH_MAX: usize = 16;
 pub(in crate::pages) enum SetupAnswer {
     /// The words of the wallet may be shown.
     Words,
-    /// What was done, in words.
+    /// The thing that was done, in words.
     Done(String),
     /// The form was not taken.
     Mistake(Mistake),
