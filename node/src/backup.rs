@@ -48,6 +48,8 @@ const WRITTEN_DOWN_KEY: &[u8] = b"phrase-written-down";
 
 /// Made and opened in memory, twice over.
 const CONTENTS_BYTES_MAX: usize = 512 * 1024 * 1024;
+/// The wallet's address, and the files' names and lengths, in CBOR.
+const BESIDE_FILES_BYTES_MAX: usize = 1024;
 /// The format that is written. 1 is read as well: it has no authority.
 const FORMAT: u8 = 2;
 /// The reason that there is no backup, or that none can be restored.
@@ -169,13 +171,25 @@ pub fn make(
         }
         stored.extend(bytes.map(|bytes| StoredFile { name: name.to_owned(), bytes: bytes.into() }));
     }
-    if stored.iter().map(|stored| stored.bytes.len()).sum::<usize>() > CONTENTS_BYTES_MAX {
+    if bytes_of(&stored) > CONTENTS_BYTES_MAX {
         return Err(BackupError::TooLarge);
     }
     let contents =
         BackupContents { format: FORMAT, made_secs: now_secs, wallet: wallet.to_owned(), files: stored };
-    let plain = Zeroizing::new(minicbor::to_vec(&contents).map_err(|_| BackupError::Resources)?);
+    let plain = encoded(&contents)?;
+    drop(contents);
     seal::seal(&plain, lock)
+}
+
+fn bytes_of(files: &[StoredFile]) -> usize {
+    files.iter().map(|stored| stored.bytes.len()).sum()
+}
+
+/// The contents in one piece of memory, which is wiped: a piece that grows would be copied, and nobody would wipe what it was.
+fn encoded(contents: &BackupContents) -> Result<Zeroizing<Vec<u8>>, BackupError> {
+    let mut plain = Zeroizing::new(Vec::with_capacity(bytes_of(&contents.files) + BESIDE_FILES_BYTES_MAX));
+    minicbor::encode(contents, &mut *plain).map_err(|_| BackupError::Resources)?;
+    Ok(plain)
 }
 
 fn read(path: &Path) -> Result<Option<Vec<u8>>, BackupError> {

@@ -16,7 +16,7 @@ use farthing_node::{
     settlement::contract::{Checked, NotChecked},
 };
 use farthing_protocol::Address;
-use farthing_shared::blocking::run_blocking;
+use farthing_shared::blocking::run_in_turn;
 
 use super::{Failed, Reply};
 
@@ -34,7 +34,7 @@ pub(super) async fn full_audit(
     let (ledger, domain) = (node.ledger.clone(), node.chain.domain());
     // The end of a call that was just answered is on its way there.
     ledger.catch_up().await;
-    run_blocking(move || ledger.audit(with_signatures.then_some(&domain))).await
+    run_in_turn(move || ledger.audit(with_signatures.then_some(&domain))).await
 }
 
 answer!(Audit: audit);

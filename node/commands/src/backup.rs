@@ -18,7 +18,7 @@ use farthing_node::{
 };
 use farthing_os::{clock, secret::SecretText};
 use farthing_serve::attachment;
-use farthing_shared::blocking::run_blocking;
+use farthing_shared::blocking::{run_blocking, run_in_turn};
 use farthing_wallet::{Wallet, WalletError};
 
 use super::{Failed, Reply};
@@ -38,7 +38,7 @@ async fn list(State(node): State<Handles>) -> Reply<Vec<Backup>> {
 answer!(CreateBackup: create);
 async fn create(State(node): State<Handles>, Json(request): Json<BackupRequest>) -> Reply<Backup> {
     let lock = Lock::Passphrase(SecretText::new(request.passphrase));
-    let made = run_blocking(move || {
+    let made = run_in_turn(move || {
         let (config, now_secs) = (&node.config.node, clock::now_secs());
         let bytes = backup::make(&config.data_dir, &node.ledger, &node.wallet.to_string(), &lock, now_secs)?;
         Backups::of(config).add(&bytes, BackupOrigin::Here, now_secs, BACKUPS_KEPT_MAX)
@@ -89,7 +89,7 @@ async fn verify(
     let passphrase = SecretText::new(request.passphrase);
     let bytes = read(&Backups::of(&node.config.node), &name).await?;
     let data_dir = node.config.node.data_dir.clone();
-    Ok(Json(run_blocking(move || backup::verify(&bytes, &passphrase, &data_dir)).await?))
+    Ok(Json(run_in_turn(move || backup::verify(&bytes, &passphrase, &data_dir)).await?))
 }
 
 answer!(WalletBackup: wallet_backup);

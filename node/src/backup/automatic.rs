@@ -14,7 +14,7 @@ use std::{
 use farthing_control::types::{AutomaticBackups, Backup};
 use farthing_ledger::{Ledger, LedgerError, Namespace};
 use farthing_os::{clock, file_names, secret::SecretText};
-use farthing_shared::blocking::{run_blocking, start_blocking};
+use farthing_shared::blocking::{run_blocking, run_in_turn, start_blocking};
 use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
@@ -204,7 +204,7 @@ impl Automatic {
         let _alone = self.0.busy.lock().await;
         let plan = self.plan().ok_or(AutomaticError::Off)?;
         let inner = self.0.clone();
-        let made = run_blocking(move || inner.make(plan)).await;
+        let made = run_in_turn(move || inner.make(plan)).await;
         let mut failing = self.0.failing.lock();
         match &made {
             Ok(file) => {

@@ -13,7 +13,7 @@
 //! it closes its backups and opens none.
 
 use chacha20poly1305::{
-    KeyInit, XChaCha20Poly1305, XNonce,
+    AeadInPlace, KeyInit, XChaCha20Poly1305, XNonce,
     aead::{Aead, Payload},
 };
 use farthing_os::secret::SecretText;
@@ -32,6 +32,8 @@ const FOR_RECIPIENT: &[u8; 8] = b"FARTHBK2";
 const SALT_BYTES: usize = 16;
 const NONCE_BYTES: usize = 24;
 const POINT_BYTES: usize = 33;
+/// Of Poly1305, behind what is sealed.
+const TAG_BYTES: usize = 16;
 /// Magic, scrypt's numbers and the salt, which both forms begin with.
 const COMMON_BYTES: usize = 8 + 3 + SALT_BYTES;
 /// The length of what stands before the sealed contents, by form.
@@ -126,13 +128,19 @@ fn head(magic: &[u8; 8], scrypt: [u8; 3], salt: &[u8; SALT_BYTES]) -> Vec<u8> {
     [&magic[..], &scrypt, salt].concat()
 }
 
+/// The contents are sealed where they lie in the backup: a large ledger is there twice, and not four times.
 fn close(mut head: Vec<u8>, key: &[u8; 32], plain: &[u8]) -> Result<Vec<u8>, BackupError> {
     let nonce: [u8; NONCE_BYTES] = random()?;
     head.extend_from_slice(&nonce);
-    let payload = Payload { msg: plain, aad: &head };
-    let sealed = XChaCha20Poly1305::new(key.into()).encrypt(XNonce::from_slice(&nonce), payload);
-    head.extend_from_slice(&sealed.map_err(|_| BackupError::Resources)?);
-    Ok(head)
+    let mut backup = Vec::with_capacity(head.len() + plain.len() + TAG_BYTES);
+    backup.extend_from_slice(&head);
+    backup.extend_from_slice(plain);
+    let (head, sealed) = backup.split_at_mut(head.len());
+    let tag = XChaCha20Poly1305::new(key.into())
+        .encrypt_in_place_detached(XNonce::from_slice(&nonce), head, sealed)
+        .map_err(|_| BackupError::Resources)?;
+    backup.extend_from_slice(&tag);
+    Ok(backup)
 }
 
 pub(super) fn open(bytes: &[u8], passphrase: &SecretText) -> Result<Zeroizing<Vec<u8>>, BackupError> {

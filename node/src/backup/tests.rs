@@ -45,7 +45,7 @@ fn made_of(ledger: &Ledger, format: u8, folder: &Path, lock: Option<&Lock>) -> V
         StoredFile { name: (*name).to_owned(), bytes: bytes.into() }
     });
     let contents = BackupContents { format, made_secs: 7, wallet: "0x00".to_owned(), files: files.collect() };
-    let plain = minicbor::to_vec(&contents).unwrap();
+    let plain = encoded(&contents).unwrap();
     match lock {
         None => seal_under(&plain, &passphrase(), CHEAP).unwrap(),
         Some(lock) => seal::seal(&plain, lock).unwrap(),
@@ -230,4 +230,17 @@ fn what_a_node_closes_for_a_recipient_only_the_passphrase_opens() {
     assert_eq!(one[..27], other[..27]);
     assert_ne!(one[27..60], other[27..60]);
     assert_ne!(one[84..], other[84..]);
+}
+
+#[test]
+fn contents_are_encoded_in_one_piece_which_holds_no_second_copy_of_the_ledger() {
+    let files = BACKED_UP.map(|name| {
+        let bytes = if name == file_names::LEDGER { vec![1; 1_000_000] } else { vec![2; 100] };
+        StoredFile { name: name.to_owned(), bytes: bytes.into() }
+    });
+    let wallet = Address::from_bytes([1; 20]).to_string();
+    let contents = BackupContents { format: FORMAT, made_secs: u64::MAX, wallet, files: files.into() };
+    let plain = encoded(&contents).unwrap();
+    assert_eq!(plain.capacity(), bytes_of(&contents.files) + BESIDE_FILES_BYTES_MAX, "it never grew");
+    assert!(plain.len() > 1_000_600, "{}", plain.len());
 }

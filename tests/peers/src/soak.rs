@@ -25,7 +25,7 @@ use farthing_tests::{market::until, report::Progress};
 use tokio::time::MissedTickBehavior;
 
 use self::{
-    faults::{Faults, Happened},
+    faults::{Faults, Happened, Moment},
     load::{Calls, Load, PATIENCE},
     network::Network,
     samples::{Counts, Samples},
@@ -48,6 +48,7 @@ struct Run {
     /// With the first calls of all pairs.
     calls: Calls,
     happened: Happened,
+    moments: Vec<Moment>,
     seconds: f64,
 }
 
@@ -80,6 +81,7 @@ pub async fn run(plan: &Plan) -> Result<Report> {
         verdicts,
         totals: run.samples.totals,
         series: run.samples.series,
+        moments: run.moments,
     })
 }
 
@@ -102,7 +104,8 @@ impl Run {
             before.extend(process.map(Counts::of).transpose()?);
         }
         let samples = Samples::of(&network);
-        Ok(Self { network, samples, before, calls, happened: Happened::default(), seconds: 0.0 })
+        let (happened, moments) = Default::default();
+        Ok(Self { network, samples, before, calls, happened, moments, seconds: 0.0 })
     }
 
     async fn play(
@@ -122,6 +125,7 @@ impl Run {
         let calls = load.end().await;
         self.calls = Calls { answered: self.calls.answered + calls.answered, ..calls };
         self.happened = faults.happened();
+        self.moments = faults.into_moments();
         ended?;
         progress.tell(format!("{calls:?}; waiting until every call is decided"));
         self.network.wait_until_ready().await?;

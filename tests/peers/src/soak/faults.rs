@@ -15,7 +15,7 @@ use farthing_control::{
 };
 use farthing_protocol::{Usdc, wire::NetworkName};
 use farthing_testnet::{NodeProcess, anvil::Anvil};
-use farthing_tests::{chain_proxy::Mood, world::PRICE};
+use farthing_tests::{chain_proxy::Mood, report::rounded, world::PRICE};
 use serde::Serialize;
 use tokio::{io::AsyncWriteExt, net::TcpStream, task::JoinSet};
 
@@ -43,8 +43,9 @@ const TLS_HANDSHAKE: [u8; 5] = [0x16, 3, 1, 0x20, 0];
 const A_BYTE_EVERY: Duration = Duration::from_secs(1);
 
 /// What may happen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
     Kill,
     /// An owner's server answers every request with status 503.
     ServerOutage,
@@ -100,32 +101,52 @@ pub struct Happened {
     pub pauses: u64,
 }
 
+/// What began at one moment.
+#[derive(Debug, Clone, Serialize)]
+pub struct Moment {
+    /// Since the load began.
+    pub at_secs: f64,
+    pub what: Kind,
+    /// The name of the node to which it happened.
+    pub node: String,
+}
+
 /// What happens, and what is under way.
 pub struct Faults {
     random: Random,
     every: Duration,
+    began: Instant,
     next: Instant,
     turn: usize,
     running: Vec<(Instant, Fault)>,
     hostile: Option<Hostile>,
     happened: Happened,
+    moments: Vec<Moment>,
 }
 
 impl Faults {
     pub fn new(seed: u64, every: Duration) -> Self {
+        let began = Instant::now();
         Self {
             random: Random::new(seed),
             every,
-            next: Instant::now(),
+            began,
+            next: began,
             turn: 0,
             running: Vec::new(),
             hostile: None,
             happened: Happened::default(),
+            moments: Vec::new(),
         }
     }
 
     pub const fn happened(&self) -> Happened {
         self.happened
+    }
+
+    /// All that happened, in its order.
+    pub fn into_moments(self) -> Vec<Moment> {
+        self.moments
     }
 
     /// Undoes what has lasted long enough, and begins the next thing when it is its turn.
@@ -158,6 +179,8 @@ impl Faults {
     async fn begin(&mut self, kind: Kind, network: &mut Network) -> Result<()> {
         let Some(number) = self.choose(kind, network) else { return Ok(()) };
         let Some(member) = network.members.get_mut(number) else { return Ok(()) };
+        let at_secs = rounded(self.began.elapsed().as_secs_f64());
+        self.moments.push(Moment { at_secs, what: kind, node: member.name.clone() });
         let fault = match kind {
             Kind::Kill => {
                 member.kill().await?;

@@ -5,7 +5,7 @@ use farthing_tests::report::print_table;
 use serde::Serialize;
 
 use super::{
-    faults::Happened,
+    faults::{Happened, Moment},
     flat::Verdict,
     load::Calls,
     samples::{Series, Total},
@@ -32,6 +32,8 @@ pub struct Report {
     pub totals: Vec<Total>,
     /// Only in the JSON: every look at every node.
     pub series: Vec<Series>,
+    /// Only in the JSON: what happened when, to be laid beside the looks.
+    pub moments: Vec<Moment>,
 }
 
 /// A node as the table shows it, at the first look and at the last.
@@ -112,6 +114,7 @@ mod tests {
             verdicts: Vec::new(),
             totals: Vec::new(),
             series: Vec::new(),
+            moments: Vec::new(),
         }
     }
 

@@ -1,5 +1,8 @@
 //! What every process of a soak takes, looked at every few seconds from outside: memory, open files, threads, disk, and now
 //! and then the rows of its ledger.
+//!
+//! Looking takes as little as it can from what is looked at: an audit, which also counts rows, would read the whole ledger into the
+//! memory that is measured, each time on another thread.
 
 use std::{fs, os::unix::fs::MetadataExt, path::Path};
 
@@ -16,7 +19,7 @@ use super::{
 
 /// The kernel counts what a file takes on disk in blocks of this size, whatever the file system (stat(2)).
 const BLOCK_BYTES: u64 = 512;
-/// Rows are counted by an audit, which reads the whole ledger: only with every so many looks.
+/// A node is asked for its rows only with every so many looks.
 const ROWS_EVERY: usize = 30;
 
 /// What one process took at one moment.
@@ -30,7 +33,7 @@ pub struct Point {
     pub files: f64,
     pub threads: f64,
     pub disk_kib: f64,
-    /// Calls and adjustments in its ledger, when they were counted last.
+    /// Answered calls in its ledger, when it was asked last.
     pub rows: f64,
 }
 
@@ -112,6 +115,7 @@ impl Samples {
 /// What a process has open and runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
+    /// Its own: the program's file and other mapped files come and go with the memory that the machine has to spare.
     pub memory_kib: u64,
     pub files: usize,
     pub threads: u64,
@@ -120,13 +124,17 @@ pub struct Counts {
 impl Counts {
     pub fn of(process: u32) -> Result<Self> {
         let status = fs::read_to_string(format!("/proc/{process}/status")).context("/proc is read")?;
+        let files = fs::read_dir(format!("/proc/{process}/fd")).context("/proc is read")?.count();
+        Self::read(&status, files).with_context(|| format!("process {process}"))
+    }
+
+    fn read(status: &str, files: usize) -> Result<Self> {
         let number = |name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name));
             let number = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
-            number.with_context(|| format!("no {name} in the status of process {process}"))
+            number.with_context(|| format!("its status has no {name}"))
         };
-        let files = fs::read_dir(format!("/proc/{process}/fd")).context("/proc is read")?.count();
-        Ok(Self { memory_kib: number("VmRSS:")?, files, threads: number("Threads:")? })
+        Ok(Self { memory_kib: number("RssAnon:")?, files, threads: number("Threads:")? })
     }
 }
 
@@ -142,6 +150,22 @@ fn disk_kib(folder: &Path) -> u64 {
 }
 
 async fn rows(node: &NodeProcess) -> Result<f64> {
-    let audit = node.control().ask(endpoint::Audit.with("offline", true)).await?;
-    Ok((audit.calls_bought + audit.calls_served + audit.adjustments) as f64)
+    let days = node.control().ask(endpoint::HistoryDays).await?;
+    Ok(days.iter().map(|day| day.bought + day.served).sum::<u64>() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_what_a_process_holds_itself_and_not_what_it_maps_of_files() {
+        let status = "VmRSS:\t  90000 kB\nRssAnon:\t  50000 kB\nRssFile:\t  40000 kB\nThreads:\t12\n";
+        let counts = Counts::read(status, 80).unwrap();
+        assert_eq!(counts, Counts { memory_kib: 50_000, files: 80, threads: 12 });
+        let missing = Counts::read("VmRSS:\t  90000 kB\nThreads:\t12\n", 80).unwrap_err();
+        assert!(missing.to_string().contains("RssAnon"), "{missing}");
+        let own = Counts::of(std::process::id()).unwrap();
+        assert!(own.memory_kib > 0 && own.files > 0 && own.threads > 0, "{own:?}");
+    }
 }
