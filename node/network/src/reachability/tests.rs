@@ -147,11 +147,13 @@ fn an_observed_address_is_published_only_once_it_is_verified() {
     assert_eq!(lab.now - start, 10 * SECOND, "the first test");
     assert_eq!(lab.believed(), [TCP]);
     assert_eq!(lab.prober.flags(), FLAG_TCP_VERIFIED);
-    assert_eq!(lab.wait_secs(), 900, "the next one");
     let report = lab.prober.report();
     assert_eq!(report.state(Transport::Quic), ReachState::NotReachable);
     assert_eq!(report.checks[1].failures.len(), 3);
     assert_eq!((report.peers_asked, report.tcp_port), (3, Some(3001)));
+    assert_eq!(lab.wait_secs(), 60, "it may have been the testers' bad day");
+    lab.test(&[TCP]);
+    assert_eq!(lab.wait_secs(), 900, "it was not");
     lab.test(&[TCP, QUIC]);
     assert_eq!(lab.prober.flags(), FLAG_TCP_VERIFIED | FLAG_QUIC_VERIFIED, "it was forwarded meanwhile");
 }

@@ -8,7 +8,8 @@ use farthing_protocol::{
 use super::candidates::AddressCandidate;
 use crate::AddressSource;
 
-/// Failed tests in a row after which an address is published no more: one may be the testers' bad day.
+/// Failed tests in a row after which an address is published no more, and the next test waits for its turn: one may be the
+/// testers' bad day.
 const FAILURES_MAX: u32 = 2;
 
 /// Tests in a row without word of a stranger after which it is forgotten that strangers did not come through: there
@@ -171,10 +172,10 @@ impl Standing {
         self.votes = votes;
     }
 
-    /// Returns whether the next test should not wait for its turn: the last one failed an address that is still
-    /// published, or decided nothing.
+    /// Returns whether the next test should not wait for its turn: the last one decided nothing, or was the first in a row that
+    /// failed. A node that is taken for unreachable relays nobody, and those who need a relay wait for its next test.
     pub(super) fn is_in_doubt(&self) -> bool {
-        self.is_undecided || (self.believed && self.failures > 0)
+        self.is_undecided || (1..FAILURES_MAX).contains(&self.failures)
     }
 }
 
@@ -280,6 +281,27 @@ mod tests {
         ] {
             standing.judge(votes(votes_text));
             assert_eq!((standing.believed, standing.reachable), (believed, reachable), "{votes_text}");
+        }
+    }
+
+    #[test]
+    fn an_address_that_fails_once_is_tested_again_soon_whether_it_is_published_or_not() {
+        for source in [AddressSource::Announced, AddressSource::Observed] {
+            let mut standing = standing(source);
+            assert!(!standing.is_in_doubt());
+            for (votes_text, is_in_doubt) in [
+                ("f", true),
+                ("fff", false),
+                ("fff", false),
+                ("aa", false),
+                ("ff", true),
+                ("u", true),
+                ("ff", false),
+                ("u", true),
+            ] {
+                standing.judge(votes(votes_text));
+                assert_eq!(standing.is_in_doubt(), is_in_doubt, "{source:?}: {votes_text}");
+            }
         }
     }
 

@@ -28,6 +28,9 @@ const WANTED: usize = 2;
 /// The longest wait for the answer to a request for a place, and for a test to arrive.
 const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 const ARRIVAL_WITHIN: Duration = Duration::from_secs(15);
+/// The part of the time to the next test of an address in doubt for which a relay is left alone after its first failure, and
+/// twice as long after each further one. The first may be this node's own, which has just started, and few relays may be known.
+const FIRST_PAUSE_PART: u32 = 8;
 /// The longest time that a relay which failed is left alone.
 const PAUSE_MAX: Duration = Duration::from_secs(3600);
 /// Relays whose failures are remembered.
@@ -93,7 +96,7 @@ struct RelayFailure {
 #[derive(Debug)]
 pub(crate) struct Relays {
     test_interval: Duration,
-    pause_min: Duration,
+    retry: Duration,
     unproven_max: Duration,
     partners: Partners,
     held: Vec<HeldRelay>,
@@ -106,7 +109,7 @@ impl Relays {
     pub(crate) fn new(reach: &ReachConfig, relay: &RelayConfig, partners: Partners) -> Self {
         Self {
             test_interval: reach.interval,
-            pause_min: reach.retry,
+            retry: reach.retry,
             unproven_max: relay.unproven_max,
             partners,
             held: Vec::new(),
@@ -225,7 +228,7 @@ impl Relays {
         }
         let left = self.held.remove(at);
         // Not a failure: it is asked again when there is nobody else.
-        let until = now + self.pause_min;
+        let until = now + self.retry;
         self.failure_of(left.relay.peer, now).until = until;
         Some((left.relay, left.listener))
     }
@@ -257,9 +260,9 @@ impl Relays {
     }
 
     fn note_failure(&mut self, peer: PeerId, now: Instant) {
-        let pause_min = self.pause_min;
+        let first_pause = self.retry / FIRST_PAUSE_PART;
         let failed = self.failure_of(peer, now);
-        let pause = pause_min.saturating_mul(1 << failed.count.min(16));
+        let pause = first_pause.saturating_mul(1 << failed.count.min(16));
         failed.count = failed.count.saturating_add(1);
         failed.until = now + pause.min(PAUSE_MAX);
     }

@@ -26,8 +26,8 @@ use crate::{
 
 /// A stranger's text is cut to this.
 const AGENT_CHARS_MAX: usize = 64;
-/// Times that a peer may say in a minute, over one connection, who it is. An honest one does at the beginning, every five minutes,
-/// and when its addresses or protocols change, many times at its start. What is not heard is not known for five minutes.
+/// Times that a peer may say in a minute, over one connection, who it is. An honest one does at the beginning, every hour, and
+/// when its addresses or protocols change, many times at its start. What is not heard is not known for an hour.
 const TOLD_PER_MINUTE_MAX: u32 = 60;
 const MINUTE: Duration = Duration::from_secs(60);
 

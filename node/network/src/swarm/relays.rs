@@ -93,7 +93,7 @@ impl SwarmTask {
         let (network, relay) = (self.parts.network.clone(), shown(relay));
         tokio::spawn(async move {
             if let Err(error) = connect_through(way, own, &key, &network, TEST_DEADLINE).await {
-                tracing::debug!(%relay, error, "this node does not reach itself through a relay");
+                tracing::info!(%relay, error, "this node does not reach itself through a relay");
             }
         });
     }
