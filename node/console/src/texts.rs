@@ -18,6 +18,9 @@ pub(super) struct Alert {
 /// The most that a node pays for one call, in USDC, until its user changes the limit.
 pub(super) const PRICE_MAX_DEFAULT: &str = "0.01";
 
+/// The error for a wallet's address of which one character is wrong.
+pub(super) const WRONG_CHARACTER: &str = "A character of this address is wrong, because its checksum does not match. Copy it again from its source.";
+
 const APIS: Option<&str> = Some("/panel/apis");
 const FINANCE: Option<&str> = Some("/panel/finance");
 const LIMITS: Option<&str> = Some("/panel/finance/limits");
