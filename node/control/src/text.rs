@@ -91,7 +91,7 @@ impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Text<T> {
     }
 }
 
-/// A reader of texts, which tells whoever wrote a number that quotes are missing.
+/// A reader of texts. If a number stands there, its error names the quotes.
 struct InQuotes;
 
 impl Visitor<'_> for InQuotes {

@@ -86,7 +86,7 @@ words! {
         AtRestPerOwner = "at-rest-per-owner",
         /// Money in all channels.
         AtRest = "at-rest",
-        /// How often calls fill a channel again that was emptied.
+        /// Calls that fill an emptied channel again.
         Refills = "refills",
     }
 }
