@@ -139,6 +139,14 @@ impl ReadError {
     pub fn at(format: &'static str, position: (u64, u64), what: impl AsRef<str>) -> Self {
         Self { format, problems: vec![ReadProblem { position: Some(position), what: plain(what.as_ref()) }] }
     }
+
+    /// The problem that a JSON reader found. The reader's text ends with the position, which stands before it here.
+    pub(crate) fn of_json(format: &'static str, what: &str, error: &serde_json::Error) -> Self {
+        let (line, column) = (error.line(), error.column());
+        let text = error.to_string();
+        let found = text.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&text);
+        Self::at(format, (line as u64, column as u64), format!("{what}: {found}"))
+    }
 }
 
 impl fmt::Display for ReadProblem {

@@ -41,7 +41,7 @@ impl Journal for LedgerJournal {
             hash: mined.hash.0,
             block: mined.block,
             time_secs: clock::now_secs(),
-            purpose: mined.purpose.to_owned(),
+            purpose: mined.purpose.words().to_owned(),
             channel: mined.channel,
             peer: mined.peer,
             amount: mined.amount,

@@ -90,5 +90,18 @@ pub enum InfoResponse {
     #[n(3)]
     Done,
     #[n(4)]
-    Refused(#[n(0)] String),
+    Refused {
+        #[n(0)]
+        words: String,
+        /// By how much a pushed record is dated ahead of the clock of the node that refuses it for this.
+        #[n(1)]
+        ahead_secs: Option<u64>,
+    },
+}
+
+impl InfoResponse {
+    /// A refusal for a reason that only people read.
+    pub fn refused(words: impl Into<String>) -> Self {
+        Self::Refused { words: words.into(), ahead_secs: None }
+    }
 }

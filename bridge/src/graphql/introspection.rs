@@ -56,16 +56,11 @@ pub fn read(json: &[u8]) -> Result<SchemaReading, ReadError> {
 }
 
 fn not_an_answer(error: &serde_json::Error) -> ReadError {
-    let at = (u64::try_from(error.line()).unwrap_or(0), u64::try_from(error.column()).unwrap_or(0));
-    // The position is in the text already.
-    let text = error.to_string();
-    let what = text.split(" at line ").next().unwrap_or_default();
-    match error.classify() {
-        serde_json::error::Category::Data => {
-            ReadError::at(FORMAT, at, format!("this is not an introspection result: {what}"))
-        }
-        _ => ReadError::at(FORMAT, at, format!("this is not JSON: {what}")),
-    }
+    let what = match error.classify() {
+        serde_json::error::Category::Data => "this is not an introspection result",
+        _ => "this is not JSON",
+    };
+    ReadError::of_json(FORMAT, what, error)
 }
 
 fn explain(errors: &[raw::RawError]) -> String {

@@ -8,7 +8,7 @@ use farthing_values::{
 use minicbor::{Decode, Encode};
 
 use crate::{
-    journal::{Mined, TxHash},
+    journal::{Mined, TransactionPurpose, TxHash},
     reader::Receipt,
     token::Authorization,
 };
@@ -185,34 +185,42 @@ impl Intent {
         match self {
             Self::Deposit { config, amount_max, terms, .. } => Mined {
                 amount: terms.map_or(*amount_max, |terms| terms.amount),
-                ..of_channel("deposit", config, config.payee)
+                ..of_channel(TransactionPurpose::Deposit, config, config.payee)
             },
             Self::Claim { rows } => {
                 let claim = match rows.as_slice() {
-                    [row] => of_channel("claim", &row.config, row.config.payer),
-                    _ => mined("claim"),
+                    [row] => of_channel(TransactionPurpose::Claim, &row.config, row.config.payer),
+                    _ => mined(TransactionPurpose::Claim),
                 };
                 Mined { claims_on: rows.first().map(|row| row.id(domain)), ..claim }
             }
-            Self::Close { row } => of_channel("close", &row.config, row.config.payer),
-            Self::RelayClose { row, .. } => of_channel("close", &row.config, row.config.payee),
-            Self::RequestClose { config } => of_channel("request to close", config, config.payee),
-            Self::Withdraw { config } => of_channel("withdrawal", config, config.payee),
-            Self::SendUsdc { to, amount } => Mined { peer: Some(*to), amount: *amount, ..mined("transfer") },
-            Self::SendEth { to, wei } => {
-                Mined { peer: Some(*to), wei: u128::from_be_bytes(*wei), ..mined("transfer") }
+            Self::Close { row } => of_channel(TransactionPurpose::Close, &row.config, row.config.payer),
+            Self::RelayClose { row, .. } => {
+                of_channel(TransactionPurpose::Close, &row.config, row.config.payee)
             }
-            Self::DeployContract => mined("deployment"),
+            Self::RequestClose { config } => {
+                of_channel(TransactionPurpose::RequestClose, config, config.payee)
+            }
+            Self::Withdraw { config } => of_channel(TransactionPurpose::Withdrawal, config, config.payee),
+            Self::SendUsdc { to, amount } => {
+                Mined { peer: Some(*to), amount: *amount, ..mined(TransactionPurpose::Transfer) }
+            }
+            Self::SendEth { to, wei } => Mined {
+                peer: Some(*to),
+                wei: u128::from_be_bytes(*wei),
+                ..mined(TransactionPurpose::Transfer)
+            },
+            Self::DeployContract => mined(TransactionPurpose::Deployment),
             Self::TakePayment { payment } => {
-                Mined { peer: Some(payment.authorization.from), ..mined("payment") }
+                Mined { peer: Some(payment.authorization.from), ..mined(TransactionPurpose::Payment) }
             }
             // Its money is the payer's.
             Self::SponsorDeposit { signed } => {
                 let config = &signed.deposit.config;
-                of_channel("sponsored deposit", config, config.payer)
+                of_channel(TransactionPurpose::SponsoredDeposit, config, config.payer)
             }
             Self::SponsorRequest { config, .. } => {
-                of_channel("sponsored request to close", config, config.payer)
+                of_channel(TransactionPurpose::SponsoredRequest, config, config.payer)
             }
         }
     }

@@ -45,6 +45,42 @@ impl fmt::Debug for TxHash {
     }
 }
 
+/// The purpose of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionPurpose {
+    Deposit,
+    Claim,
+    Close,
+    RequestClose,
+    Withdrawal,
+    Transfer,
+    Deployment,
+    /// Of an x402 client.
+    Payment,
+    /// A payer's deposit, whose gas this wallet paid.
+    SponsoredDeposit,
+    /// A payer's request to close, whose gas this wallet paid.
+    SponsoredRequest,
+}
+
+impl TransactionPurpose {
+    /// The words by which ledgers keep it and people read it.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Deposit => "deposit",
+            Self::Claim => "claim",
+            Self::Close => "close",
+            Self::RequestClose => "request to close",
+            Self::Withdrawal => "withdrawal",
+            Self::Transfer => "transfer",
+            Self::Deployment => "deployment",
+            Self::Payment => "payment",
+            Self::SponsoredDeposit => "sponsored deposit",
+            Self::SponsoredRequest => "sponsored request to close",
+        }
+    }
+}
+
 /// A transaction of this wallet that is in a block, and did what it was for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mined {
@@ -52,8 +88,7 @@ pub struct Mined {
     pub chain_id: u64,
     pub hash: TxHash,
     pub block: u64,
-    /// `deposit`, `claim`, `close`, `request to close`, `withdrawal`, `transfer`, `deployment`
-    pub purpose: &'static str,
+    pub purpose: TransactionPurpose,
     /// The channel it concerns, when it is one.
     pub channel: Option<ChannelId>,
     /// The first of the channels that it claims on.

@@ -40,7 +40,9 @@ pub use handle::{
     SponsorTrial, TransferState, TxReport,
 };
 pub use intent::ClaimRow;
-pub use journal::{ENTRY_BYTES_MAX, Journal, JournalError, MemoryJournal, Mined, Record, TxHash};
+pub use journal::{
+    ENTRY_BYTES_MAX, Journal, JournalError, MemoryJournal, Mined, Record, TransactionPurpose, TxHash,
+};
 pub use probe::{EndpointHead, EndpointProbe, probe};
 pub use reader::{Balances, ChannelState};
 pub use rpc::RequestCounts;

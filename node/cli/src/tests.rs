@@ -169,6 +169,7 @@ fn exit_codes_tell_scripts_what_kind_of_failure_it_was() {
         charged: None,
         call_id: None,
         price_usdc: None,
+        limit: None,
     };
     for (name, status, exit) in [
         ("", 400, Exit::Usage),

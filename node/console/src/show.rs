@@ -58,12 +58,23 @@ pub(super) fn duration(us: u64) -> String {
 
 /// `4.2 MiB`
 pub(super) fn size(bytes: u64) -> String {
-    const KIB: u64 = 1024;
-    const MIB: u64 = 1024 * KIB;
-    match bytes {
-        0..KIB => format!("{bytes} bytes"),
-        KIB..MIB => format!("{} KiB", bytes / KIB),
-        _ => format!("{}.{} MiB", bytes / MIB, bytes % MIB * 10 / MIB),
+    in_units(bytes, 1024, ["KiB", "MiB"])
+}
+
+/// `4.2 MB`, in the units of charts.
+pub(super) fn traffic(bytes: u64) -> String {
+    in_units(bytes, 1000, ["kB", "MB"])
+}
+
+/// Bytes with the largest unit of which there is one: each is `step` times the one before.
+fn in_units(bytes: u64, step: u64, [kilo, mega]: [&str; 2]) -> String {
+    let square = step * step;
+    if bytes < step {
+        format!("{bytes} bytes")
+    } else if bytes < square {
+        format!("{} {kilo}", bytes / step)
+    } else {
+        format!("{}.{} {mega}", bytes / square, bytes % square * 10 / square)
     }
 }
 
@@ -157,6 +168,11 @@ mod tests {
         assert_eq!(
             (size(7).as_str(), size(70_000).as_str(), size(4_404_019).as_str()),
             ("7 bytes", "68 KiB", "4.1 MiB")
+        );
+        assert_eq!([7, 70_000, 4_404_019].map(traffic), ["7 bytes", "70 kB", "4.4 MB"]);
+        assert_eq!(
+            [1_023, 1_024, 1_048_575, 1_048_576].map(size),
+            ["1023 bytes", "1 KiB", "1023 KiB", "1.0 MiB"]
         );
         assert_eq!(ago(100, 103), "just now");
         assert_eq!(ago(100, 280), "3 min ago");

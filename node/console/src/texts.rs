@@ -2,7 +2,7 @@
 //! another folder of templates and another of this file.
 
 use axum::response::Redirect;
-use farthing_control::types::{self, AlertKind, NodePart, ProblemName};
+use farthing_control::types::{self, AlertKind, LimitKind, NodePart, ProblemName};
 pub(super) use farthing_control::{capital, sentence};
 
 /// Something that keeps the node from doing all of its work.
@@ -17,6 +17,9 @@ pub(super) struct Alert {
 
 /// The most that a node pays for one call, in USDC, until its user changes the limit.
 pub(super) const PRICE_MAX_DEFAULT: &str = "0.01";
+
+/// The error for a wallet's address of which one character is wrong.
+pub(super) const WRONG_CHARACTER: &str = "A character of this address is wrong, because its checksum does not match. Copy it again from its source.";
 
 const APIS: Option<&str> = Some("/panel/apis");
 const FINANCE: Option<&str> = Some("/panel/finance");
@@ -95,6 +98,27 @@ const fn not_ready(part: Option<NodePart>) -> (&'static str, &'static str, Optio
         }
         Some(NodePart::Network) => ("There is a problem with the network", "See the network", NETWORK),
         None => ("Something needs your attention", "Run `farthing doctor`", None),
+    }
+}
+
+/// The step to take against a limit, and the page that takes it: the words of the link, and its address.
+pub(super) const fn step_against(limit: LimitKind) -> (&'static str, (&'static str, &'static str)) {
+    let limits = ("See the limits", "/panel/finance/limits");
+    let secrets = ("See the secrets", "/panel/settings/secrets");
+    match limit {
+        LimitKind::PerCall => ("Raise the limit in Finance › Limits.", limits),
+        LimitKind::PerDay | LimitKind::PerSecretDay => {
+            ("Raise the limit in Finance › Limits, or wait until midnight UTC.", limits)
+        }
+        LimitKind::SecretPerCall => ("Raise the limit of the secret in Settings › Secrets.", secrets),
+        LimitKind::SecretPerDay => {
+            ("Raise the limit of the secret in Settings › Secrets, or wait until midnight UTC.", secrets)
+        }
+        LimitKind::AtRestPerOwner | LimitKind::AtRest => (
+            "See the money in channels in Finance › Limits.",
+            ("See the limits", "/panel/finance/limits#at-rest"),
+        ),
+        LimitKind::Refills => ("See the channels in Finance.", ("See the channels", "/panel/finance")),
     }
 }
 

@@ -261,7 +261,7 @@ impl Catalog {
                     continue;
                 }
                 InfoRequest::Records(_) | InfoRequest::Push(_) | InfoRequest::Peers => {
-                    InfoResponse::Refused("answered by the network itself".to_owned())
+                    InfoResponse::refused("answered by the network itself")
                 }
             };
             question.reply.send(answer);

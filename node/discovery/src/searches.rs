@@ -298,7 +298,7 @@ impl Catalog {
     /// Answers a search of `peer` in its turn, on a task of its own.
     pub(super) fn answer_search(&self, peer: Address, search: ListingSearch, reply: InfoResponder) {
         if self.shards() != Shards::ALL {
-            reply.send(InfoResponse::Refused("this node keeps some shards only".to_owned()));
+            reply.send(InfoResponse::refused("this node keeps some shards only"));
             return;
         }
         let catalog = self.clone();
@@ -316,7 +316,7 @@ impl Catalog {
                 ),
                 Err(error) => {
                     tracing::warn!(%error, "a search from another node is not answered");
-                    InfoResponse::Refused("the catalog cannot be read".to_owned())
+                    InfoResponse::refused("the catalog cannot be read")
                 }
             });
             drop(catalog);

@@ -7,9 +7,9 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use farthing_control::types::{HEADER_CALL_ID, HEADER_CHARGED, ProblemName as Name};
+use farthing_control::types::{HEADER_CALL_ID, HEADER_CHARGED, LimitKind, ProblemName as Name};
 use farthing_discovery::{CatalogError, PlanError};
-use farthing_node::consumer::{BuyError, ForeignError, Unanswered};
+use farthing_node::consumer::{BuyError, ForeignError, Unanswered, spending::OverLimit};
 use farthing_protocol::{CallId, Usdc};
 use farthing_serve::TurnedAway;
 use serde_json::{Value, json};
@@ -56,6 +56,8 @@ pub struct Problem {
     pub call_id: Option<CallId>,
     /// Price of a call that is refused for it.
     pub price: Option<Usdc>,
+    /// The limit that refuses a call.
+    pub limit: Option<LimitKind>,
     pub retry_after_secs: Option<u64>,
 }
 
@@ -70,6 +72,7 @@ impl Problem {
             charged: ChargeStatus::No,
             call_id: None,
             price: None,
+            limit: None,
             retry_after_secs: None,
         }
     }
@@ -192,6 +195,9 @@ impl Problem {
         }
         if let Some(price) = self.price {
             document["price_usdc"] = json!(price.to_string());
+        }
+        if let Some(limit) = self.limit {
+            document["limit"] = json!(limit);
         }
         document
     }
@@ -383,6 +389,7 @@ impl From<&BuyError> for Problem {
             | BuyError::Foreign(ForeignError::AboveMaxPrice { price, .. })
             | BuyError::DeclinedCharged { price }
             | BuyError::PriceChanged { now: price, .. } => problem.costing(*price),
+            BuyError::OverLimit(over) => Self { limit: Some(kind_of(over)), ..problem },
             BuyError::Flagged { refused, .. } => {
                 problem.retry_after(Some(refused.wait_secs.saturating_mul(1_000)))
             }
@@ -403,6 +410,19 @@ impl From<&BuyError> for Problem {
             BuyError::Refused(refusal) => problem.retry_after(refusal.retry_after_ms),
             _ => problem,
         }
+    }
+}
+
+const fn kind_of(over: &OverLimit) -> LimitKind {
+    match over {
+        OverLimit::Price { .. } => LimitKind::PerCall,
+        OverLimit::SecretPrice { .. } => LimitKind::SecretPerCall,
+        OverLimit::Day { .. } => LimitKind::PerDay,
+        OverLimit::SecretDay { .. } => LimitKind::PerSecretDay,
+        OverLimit::SecretBudget { .. } => LimitKind::SecretPerDay,
+        OverLimit::RestOfOwner { .. } => LimitKind::AtRestPerOwner,
+        OverLimit::Rest { .. } => LimitKind::AtRest,
+        OverLimit::Refilled { .. } | OverLimit::ClosedUnasked { .. } => LimitKind::Refills,
     }
 }
 

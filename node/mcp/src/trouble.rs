@@ -176,6 +176,7 @@ mod tests {
             charged: Some(false),
             call_id: None,
             price_usdc: None,
+            limit: None,
         }
     }
 

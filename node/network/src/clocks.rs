@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use farthing_protocol::Address;
+use farthing_protocol::{Address, info::InfoResponse};
 
 /// Records take a moment to arrive, and clocks that are set by the network differ by less.
 const OFF_SECS_MIN: u64 = 60;
@@ -86,14 +86,12 @@ fn signed(secs: u64) -> i64 {
     i64::try_from(secs.min(OFF_SECS_MAX)).unwrap_or(i64::MAX)
 }
 
-/// Writes the words that tell another node that the record it gave of itself is dated ahead.
-pub(crate) fn refusal(ahead_secs: u64) -> String {
-    format!("the record is dated {ahead_secs} s ahead of this node's clock; check both nodes' clocks")
-}
-
-/// Reads from a peer's words how far ahead a record of ours is; `None` when they are about something else.
-pub(crate) fn ahead_in(words: &str) -> Option<u64> {
-    words.strip_prefix("the record is dated ")?.split(' ').next()?.parse().ok()
+/// The answer to another node that the record it gave of itself is dated ahead. Nodes of before read the seconds from its
+/// words, so these stay.
+pub(crate) fn refusal(ahead_secs: u64) -> InfoResponse {
+    let words =
+        format!("the record is dated {ahead_secs} s ahead of this node's clock; check both nodes' clocks");
+    InfoResponse::Refused { words, ahead_secs: Some(ahead_secs) }
 }
 
 #[cfg(test)]
@@ -119,13 +117,11 @@ mod tests {
         clocks.dated(peer(1), NOW + 1, NOW);
         assert_eq!(clocks.skew(1), None);
 
-        let ahead = ahead_in(&refusal(3600)).unwrap();
-        clocks.refused(peer(2), ahead);
+        clocks.refused(peer(2), 3600);
         assert_eq!(clocks.skew(2), Some(ClockSkew { ahead_secs: 3600, peers: 1 }));
         assert!(clocks.says_ahead(peer(2)) && !clocks.says_ahead(peer(1)));
         clocks.took(peer(2));
         assert_eq!(clocks.skew(2), None);
-        assert_eq!(ahead_in("the source offers too many records; try again in a minute"), None);
     }
 
     #[test]

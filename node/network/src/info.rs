@@ -146,12 +146,12 @@ impl InfoServer {
                 Ok(request) => self.answer(peer, stream.range(), request).await,
                 Err(error) => {
                     self.reporter.strike(peer, Strike::Malformed);
-                    Some(InfoResponse::Refused(error.to_string()))
+                    Some(InfoResponse::refused(error.to_string()))
                 }
             },
             Err(error @ FrameError::TooLarge { .. }) => {
                 self.reporter.strike(peer, Strike::TooLarge);
-                Some(InfoResponse::Refused(error.to_string()))
+                Some(InfoResponse::refused(error.to_string()))
             }
             Err(_) => None,
         };
@@ -183,7 +183,7 @@ impl InfoServer {
         };
         if items > limits::INFO_ITEMS_MAX {
             self.reporter.strike(peer, Strike::TooLarge);
-            return Some(InfoResponse::Refused(format!("at most {} items", limits::INFO_ITEMS_MAX)));
+            return Some(InfoResponse::refused(format!("at most {} items", limits::INFO_ITEMS_MAX)));
         }
         match request {
             InfoRequest::Records(wallets) => Some(self.records_of(&wallets)),
@@ -217,12 +217,12 @@ impl InfoServer {
             match take_record(&self.records, &self.network, &self.counters, record, source) {
                 Err(error @ Rejected::Forged) => {
                     self.reporter.strike(peer, Strike::BadSignature);
-                    return InfoResponse::Refused(error.to_string());
+                    return InfoResponse::refused(error.to_string());
                 }
-                Err(error @ Rejected::TooMany) => return InfoResponse::Refused(error.to_string()),
+                Err(error @ Rejected::TooMany) => return InfoResponse::refused(error.to_string()),
                 Err(Rejected::Time(_)) => {
                     if let Some(ahead_secs) = ahead_secs {
-                        return InfoResponse::Refused(clocks::refusal(ahead_secs));
+                        return clocks::refusal(ahead_secs);
                     }
                 }
                 _ => {}

@@ -11,7 +11,7 @@
 use std::{collections::HashMap, net::IpAddr, time::Duration};
 
 use farthing_bounds::{LineLimiter, wait_secs};
-use farthing_chain::{ChainError, ChainKind, SponsorTrial, TxReport};
+use farthing_chain::{ChainError, ChainKind, SponsorTrial, TransactionPurpose, TxReport};
 use farthing_ledger::{Ledger, LedgerError, Position, Transaction, Window};
 use farthing_protocol::{
     Address, ChannelConfig, Usdc,
@@ -345,8 +345,10 @@ impl Owner {
 
 /// Tells whether a transaction of the history was paid for somebody else. A payer's withdrawal is from a channel with this wallet.
 fn is_for_another(transaction: &Transaction, own: Address) -> bool {
-    let is_withdrawal = transaction.purpose == "withdrawal" && transaction.peer == Some(own);
-    is_withdrawal || transaction.purpose.starts_with("sponsored ")
+    let is = |purpose: TransactionPurpose| transaction.purpose == purpose.words();
+    is(TransactionPurpose::SponsoredDeposit)
+        || is(TransactionPurpose::SponsoredRequest)
+        || is(TransactionPurpose::Withdrawal) && transaction.peer == Some(own)
 }
 
 /// Tells whether a transaction that came to this end may have cost gas.

@@ -186,9 +186,7 @@ impl BuyError {
                 "Raise `max_price` in the call, or leave it out. If an agent asked, the call may wait for your approval: see \
                  `farthing mcp approvals`."
             }
-            Self::OverLimit(_) => {
-                "`farthing spending show` shows the limits of the node, `farthing secret list` those of secrets."
-            }
+            Self::OverLimit(over) => over.next_step(),
             Self::NoCommonScheme { .. } => {
                 "Compare the listing's `accepts` with this node's chain in `farthing status`."
             }
@@ -253,6 +251,10 @@ impl BuyError {
                      accept` or on the console's page Limits."
                 }
                 Some(Cap::MaxPrice(_)) => "Raise `max_price` to the new price.",
+                Some(Cap::Limit(OverLimit::SecretPrice { .. } | OverLimit::SecretBudget { .. })) => {
+                    "Raise the limit of the secret with `farthing secret limit`, then set the call's `max_price` to the \
+                     new price, or accept it with `farthing spending accept`."
+                }
                 Some(Cap::Limit(_)) => {
                     "Raise that limit with `farthing spending limits`, then set the call's `max_price` to the new \
                      price, or accept it with `farthing spending accept`."

@@ -63,27 +63,16 @@ impl SpendingCaps {
 /// A cap that a call would pass.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OverLimit {
-    #[error(
-        "this call costs {price} USDC and your limit per call is {price_max} USDC; to allow it, raise \
-         `spending.price_max` with `farthing spending limits --per-call`"
-    )]
+    #[error("this call costs {price} USDC and your limit per call is {price_max} USDC")]
     Price { price: Usdc, price_max: Usdc },
-    #[error(
-        "this call costs {price} USDC and the secret `{secret}` may pay {price_max} USDC for one; raise that with \
-         `farthing secret limit`"
-    )]
+    #[error("this call costs {price} USDC and the secret `{secret}` may pay {price_max} USDC for one")]
     SecretPrice { secret: String, price: Usdc, price_max: Usdc },
-    #[error(
-        "{spent} of {per_day} USDC are spent today and this call costs {price} USDC; raise `spending.per_day` with `farthing spending limits --per-day` or wait until midnight UTC"
-    )]
+    #[error("{spent} of {per_day} USDC are spent today and this call costs {price} USDC")]
     Day { spent: Usdc, per_day: Usdc, price: Usdc },
-    #[error(
-        "this secret has spent {spent} of its {per_day} USDC today and this call costs {price} USDC; raise `spending.per_secret_day` with `farthing spending limits --per-secret-day` or wait until midnight UTC"
-    )]
+    #[error("this secret has spent {spent} of its {per_day} USDC today and this call costs {price} USDC")]
     SecretDay { spent: Usdc, per_day: Usdc, price: Usdc },
     #[error(
-        "the secret `{secret}` has spent {spent} of its own {per_day} USDC today and this call costs {price} USDC; \
-         raise that with `farthing secret limit`, or wait until midnight UTC"
+        "the secret `{secret}` has spent {spent} of its own {per_day} USDC today and this call costs {price} USDC"
     )]
     SecretBudget { secret: String, spent: Usdc, per_day: Usdc, price: Usdc },
     #[error(
@@ -109,6 +98,32 @@ pub enum OverLimit {
          channel open`"
     )]
     ClosedUnasked { owner: Address, hours: u64 },
+}
+
+impl OverLimit {
+    /// The step to take next, for people. What makes room in channels depends on them, so the text of the error says it.
+    pub const fn next_step(&self) -> &'static str {
+        match self {
+            Self::Price { .. } => "Raise `spending.price_max` with `farthing spending limits --per-call`.",
+            Self::SecretPrice { .. } => {
+                "Raise the limit of the secret with `farthing secret limit --per-call`."
+            }
+            Self::Day { .. } => {
+                "Raise `spending.per_day` with `farthing spending limits --per-day`, or wait until midnight UTC."
+            }
+            Self::SecretDay { .. } => {
+                "Raise `spending.per_secret_day` with `farthing spending limits --per-secret-day`, or wait until \
+                 midnight UTC."
+            }
+            Self::SecretBudget { .. } => {
+                "Raise the limit of the secret with `farthing secret limit --per-day`, or wait until midnight UTC."
+            }
+            Self::RestOfOwner { .. }
+            | Self::Rest { .. }
+            | Self::Refilled { .. }
+            | Self::ClosedUnasked { .. } => "`farthing spending show` shows the limits of the node.",
+        }
+    }
 }
 
 /// So many days are in memory: a clock that is set, or two tasks around midnight, come back to a day that was counted.

@@ -380,7 +380,11 @@ pub fn info_responses() -> Vec<(&'static str, InfoResponse)> {
         ("content", InfoResponse::Blob(Some(ByteVec::from(details().to_blob().0)))),
         ("content that is not held", InfoResponse::Blob(None)),
         ("done", InfoResponse::Done),
-        ("refused", InfoResponse::Refused("too many questions".to_owned())),
+        ("refused", InfoResponse::refused("too many questions")),
+        (
+            "refused for its date",
+            InfoResponse::Refused { words: "dated ahead".to_owned(), ahead_secs: Some(3_600) },
+        ),
     ]
 }
 

@@ -128,7 +128,7 @@ async fn sending_asks_for_the_password_and_names_every_mistake() -> Result<()> {
     let (mut node, mut browser) = Node::opened().await?;
     for (to, amount, coin, words) in [
         ("0x12", "1", "usdc", "To is not an address"),
-        (&TO.replace("7E5F", "7e5F"), "1", "usdc", "a character of this address is wrong"),
+        (&TO.replace("7E5F", "7e5F"), "1", "usdc", "A character of this address is wrong"),
         (TO, "1,5", "usdc", "not an amount of USDC"),
         (TO, "-1", "eth", "not an amount of ETH"),
         (TO, "0", "usdc", "Amount is zero"),

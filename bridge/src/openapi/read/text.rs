@@ -12,6 +12,7 @@ use std::{
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
+use serde_saphyr::{Error as YamlError, budget::BudgetBreach};
 
 use crate::{
     limits::{DOCUMENT_BYTES_MAX, DOCUMENT_DEPTH_MAX, DOCUMENT_TEXT_BYTES_MAX, DOCUMENT_VALUES_MAX},
@@ -66,11 +67,7 @@ fn json(format: &'static str, text: &str) -> Result<ParsedDocument, ReadError> {
         source.end()?;
         Ok(value)
     });
-    let value = value.map_err(|error| {
-        let text = error.to_string();
-        let what = text.split(" at line ").next().unwrap_or_default();
-        ReadError::at(format, (error.line() as u64, error.column() as u64), format!("not valid JSON: {what}"))
-    })?;
+    let value = value.map_err(|error| ReadError::of_json(format, "not valid JSON", &error))?;
     Ok(ParsedDocument { value, duplicates: tally.duplicates.into_inner() })
 }
 
@@ -103,7 +100,7 @@ fn yaml(format: &'static str, text: &str) -> Result<ParsedDocument, ReadError> {
         tally.root(VersionText::AsText).deserialize(source)
     });
     let value = value.map_err(|error| {
-        let what = in_our_words(&error.without_snippet().to_string());
+        let what = in_our_words(error.without_snippet());
         match error.location() {
             Some(at) => ReadError::at(format, (at.line(), at.column()), what),
             None => ReadError::new(format, what),
@@ -113,24 +110,27 @@ fn yaml(format: &'static str, text: &str) -> Result<ParsedDocument, ReadError> {
 }
 
 /// The YAML reader's advice is for programmers, and its limits are ours.
-fn in_our_words(error: &str) -> String {
-    if error.contains("duplicate mapping key") {
-        let key = error
-            .split_once("duplicate mapping key")
-            .map_or("", |(_, rest)| rest.trim_start_matches([':', ' ']));
-        let key = key.split(", set ").next().unwrap_or_default();
-        return format!("the key {key} is given twice; keep one of them");
+fn in_our_words(error: &YamlError) -> String {
+    let mut cause = error;
+    while let YamlError::AliasError { error, .. } = cause {
+        cause = error;
     }
-    if error.contains("Depth") {
-        return format!("nested more than {DOCUMENT_DEPTH_MAX} levels deep");
+    match cause {
+        YamlError::DuplicateMappingKey { key, .. } => {
+            let key = key.as_ref().map_or_else(|| "a key".to_owned(), |key| format!("the key {key}"));
+            format!("{key} is given twice; keep one of them")
+        }
+        YamlError::Budget { breach: BudgetBreach::Depth { .. }, .. } => {
+            format!("nested more than {DOCUMENT_DEPTH_MAX} levels deep")
+        }
+        YamlError::AliasReplayLimitExceeded { .. } | YamlError::AliasReplayStackDepthExceeded { .. } => {
+            "its aliases expand to more than can be read; write the values out".to_owned()
+        }
+        YamlError::Budget { .. } => {
+            "larger than can be read; remove operations that you do not sell".to_owned()
+        }
+        _ => format!("not valid YAML: {error}"),
     }
-    if error.contains("alias replay") {
-        return "its aliases expand to more than can be read; write the values out".to_owned();
-    }
-    if error.contains("budget") {
-        return "larger than can be read; remove operations that you do not sell".to_owned();
-    }
-    format!("not valid YAML: {error}")
 }
 
 /// The most events that YAML's aliases may unfold to.

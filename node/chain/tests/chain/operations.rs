@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alloy::{primitives::hex, sol, sol_types::SolCall as _};
 use farthing_chain::{
     BaseFee, ChainError, ChainStatus, ClaimRow, ContractCode, Journal, JournalError, MemoryJournal, Mined,
-    Record, Role, TxReport, gas_limit, pay_channels_address,
+    Record, Role, TransactionPurpose, TxReport, gas_limit, pay_channels_address,
 };
 use farthing_values::{Address, ChannelConfig, Usdc};
 use futures::future::BoxFuture;
@@ -107,7 +107,11 @@ async fn a_payer_gets_its_rest_back_after_the_delay_and_not_before() {
     assert_eq!((view.deposited, view.close_at_secs), (Usdc::ZERO, None));
     assert_eq!(payer.balances().borrow().unwrap().usdc, usdc(100_000_000));
     let noted = journal.noted.lock().clone();
-    let expected = [("deposit", usdc(300_000)), ("request to close", Usdc::ZERO), ("withdrawal", Usdc::ZERO)];
+    let expected = [
+        (TransactionPurpose::Deposit, usdc(300_000)),
+        (TransactionPurpose::RequestClose, Usdc::ZERO),
+        (TransactionPurpose::Withdrawal, Usdc::ZERO),
+    ];
     assert_eq!(noted, expected, "what came back is told by the channel's state");
 }
 
@@ -115,7 +119,7 @@ async fn a_payer_gets_its_rest_back_after_the_delay_and_not_before() {
 #[derive(Default)]
 struct NotingJournal {
     kept: MemoryJournal,
-    noted: Mutex<Vec<(&'static str, Usdc)>>,
+    noted: Mutex<Vec<(TransactionPurpose, Usdc)>>,
 }
 
 impl Journal for NotingJournal {

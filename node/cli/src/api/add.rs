@@ -329,8 +329,6 @@ fn read(file: &Path) -> Result<ServiceFile, Failure> {
     let mut parsed: ServiceFile = parsed.map_err(|error| {
         let hint = if text.contains("openapi") || text.contains("swagger") {
             "It looks like an API description: use --openapi."
-        } else if error.contains("floating point") {
-            "Write amounts in quotes: price = \"0.002\"."
         } else {
             "Correct it and try again."
         };
@@ -414,7 +412,7 @@ mod tests {
         let wrong = write(folder.path(), "b.toml", "name = \"a\"\nupstream = \"http://h\"\nprice = 0.01\n");
         let refused = read(&wrong).unwrap_err().to_string();
         assert!(refused.contains("b.toml is not a service file"), "{refused}");
-        assert!(refused.contains("Write amounts in quotes"), "{refused}");
+        assert!(refused.contains("expected a string in quotes"), "{refused}");
     }
 
     #[test]

@@ -72,7 +72,7 @@ struct CatalogTemplate {
     previous: Option<String>,
     next: Option<String>,
     /// The reason that nothing could be searched for.
-    problem: Option<String>,
+    problem: Option<&'static str>,
     /// Id and name of each starred service.
     starred: Vec<(String, String)>,
     sorts: [(&'static str, &'static str); 4],
@@ -130,7 +130,7 @@ pub(super) async fn show(visit: Visit, Query(mut asked): Query<CatalogParams>) -
     let figures = node.ask(endpoint::Figures).await?;
     let (found, problem) = match asked.query() {
         Ok(query) => (node.tell(endpoint::CatalogSearch, &query).await?, mistyped(asked.q.trim())),
-        Err(problem) => (CatalogPage::default(), Some(problem.to_owned())),
+        Err(problem) => (CatalogPage::default(), Some(problem)),
     };
     let measured = by_service(&figures);
     let now_secs = clock::now_secs();
@@ -164,10 +164,9 @@ async fn page_of(node: &Local, id: &str) -> Result<Option<String>, Failure> {
 }
 
 /// Says that one character of a wallet is wrong, where the words are a wallet with a wrong checksum.
-fn mistyped(words: &str) -> Option<String> {
+fn mistyped(words: &str) -> Option<&'static str> {
     let is_mistyped = matches!(words.parse::<Address>(), Err(ParseAddressError::Checksum));
-    let problem = "A character of this address is wrong, because its checksum does not match. Copy it again from its source.";
-    is_mistyped.then(|| problem.to_owned())
+    is_mistyped.then_some(texts::WRONG_CHARACTER)
 }
 
 impl CatalogParams {

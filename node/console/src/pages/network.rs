@@ -65,8 +65,8 @@ pub(super) async fn show(visit: Visit, Query(asked): Query<NetworkParams>) -> Pa
     let page = NetworkTemplate {
         transports: transports(&reach),
         traffic: [
-            ("Sent", pace(traffic.sent_bytes_per_sec), amount(traffic.sent_bytes)),
-            ("Received", pace(traffic.received_bytes_per_sec), amount(traffic.received_bytes)),
+            ("Sent", pace(traffic.sent_bytes_per_sec), show::traffic(traffic.sent_bytes)),
+            ("Received", pace(traffic.received_bytes_per_sec), show::traffic(traffic.received_bytes)),
         ],
         ranges: Ranges::new("/panel/network", "over-time", range),
         over_time: series::traffic(node, range).await?,
@@ -84,18 +84,7 @@ const fn transports(reach: &Reach) -> [(&'static str, ReachState); 2] {
 
 /// Bytes of a second.
 fn pace(bytes: u64) -> String {
-    format!("{}/s", amount(bytes))
-}
-
-/// `4.2 MB`, in the units of the chart below.
-fn amount(bytes: u64) -> String {
-    const KB: u64 = 1_000;
-    const MB: u64 = 1_000 * KB;
-    match bytes {
-        0..KB => format!("{bytes} bytes"),
-        KB..MB => format!("{} kB", bytes / KB),
-        _ => format!("{}.{} MB", bytes / MB, bytes % MB * 10 / MB),
-    }
+    format!("{}/s", show::traffic(bytes))
 }
 
 fn row(peer: &Peer) -> PeerRow {
@@ -129,18 +118,12 @@ mod tests {
     use super::*;
     use crate::testing::{frame, reach};
 
-    #[test]
-    fn amounts_have_the_units_of_the_chart() {
-        let shown = [7, 70_000, 4_404_019].map(amount);
-        assert_eq!(shown, ["7 bytes", "70 kB", "4.4 MB"]);
-    }
-
     fn page(reach: Reach) -> String {
         let page = NetworkTemplate {
             frame: frame(),
             transports: transports(&reach),
             reach,
-            traffic: ["Sent", "Received"].map(|name| (name, pace(0), amount(0))),
+            traffic: ["Sent", "Received"].map(|name| (name, pace(0), show::traffic(0))),
             ranges: Ranges::new("/panel/network", "over-time", range_named(None)),
             over_time: Markup::default(),
             peers: Vec::new(),

@@ -104,6 +104,9 @@ pub struct CallsPage {
 pub struct LoggedCall {
     /// Its name in the log, by which it is shown.
     pub key: String,
+    /// True if the ledger has it: this node promised to pay it, or served it.
+    #[serde(default)]
+    pub has_record: bool,
     pub side: CallSide,
     /// Seconds since the Unix epoch.
     pub time_secs: u64,

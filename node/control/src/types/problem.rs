@@ -69,6 +69,28 @@ words! {
     }
 }
 
+words! {
+    /// The limits of spending that can refuse a call.
+    LimitKind {
+        /// The node's, for one call.
+        PerCall = "per-call",
+        /// The node's, for a day.
+        PerDay = "per-day",
+        /// The node's, for each secret in a day.
+        PerSecretDay = "per-secret-day",
+        /// The secret's own, for one call.
+        SecretPerCall = "secret-per-call",
+        /// The secret's own, for a day.
+        SecretPerDay = "secret-per-day",
+        /// Money in the channel with one owner.
+        AtRestPerOwner = "at-rest-per-owner",
+        /// Money in all channels.
+        AtRest = "at-rest",
+        /// Calls that fill an emptied channel again.
+        Refills = "refills",
+    }
+}
+
 impl ProblemName {
     /// Returns the type of a problem of this name.
     #[must_use]
@@ -101,6 +123,9 @@ pub struct Problem {
     /// Price of a call that is refused for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price_usdc: Option<UsdcText>,
+    /// The limit that refuses the call, of a problem [`ProblemName::OverLimit`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<LimitKind>,
 }
 
 impl Problem {
@@ -134,6 +159,7 @@ impl Problem {
             charged: None,
             call_id: None,
             price_usdc: None,
+            limit: None,
         }
     }
 }

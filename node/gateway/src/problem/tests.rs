@@ -10,8 +10,8 @@ use farthing_node::consumer::{
     AwaitedClose, AwaitedDeposit, BooksError, Cap, LastKnown, MissingFunds, NoRoom, PendingDeposit,
     answer::Mismatch,
     conduct::{self, Flag, window::Figures},
+    rest_sum::RestSum,
     rules::SpendingStop,
-    spending::OverLimit,
     terms::Unfit,
     undecided::TooMuchUndecided,
 };
@@ -247,6 +247,45 @@ fn a_call_that_is_refused_for_its_price_tells_the_price_as_an_amount() {
         assert_eq!(Problem::from(&error).to_json()["price_usdc"], "0.000001", "{error:?}");
     }
     assert_eq!(Problem::from(&BuyError::CallIdConflict).to_json().get("price_usdc"), None);
+}
+
+#[test]
+fn a_call_over_a_limit_tells_which_as_a_word_that_the_documents_have() {
+    let (owner, secret, deposit) = (Address::ZERO, "a".to_owned(), USDC);
+    let (spent, per_day, price, price_max) = (USDC, USDC, USDC, USDC);
+    let resting = RestSum::default();
+    let told = [
+        OverLimit::Price { price, price_max },
+        OverLimit::Day { spent, per_day, price },
+        OverLimit::SecretDay { spent, per_day, price },
+        OverLimit::SecretPrice { secret: secret.clone(), price, price_max },
+        OverLimit::SecretBudget { secret, spent, per_day, price },
+        OverLimit::RestOfOwner { owner, resting, per_owner: USDC, deposit },
+        OverLimit::Rest { resting, in_all: USDC, deposit },
+        OverLimit::Refilled { owner, hours: 1 },
+        OverLimit::ClosedUnasked { owner, hours: 1 },
+    ]
+    .map(|over| Problem::from(&BuyError::from(over)).to_json());
+    let mut words: Vec<&str> = told.iter().map(|problem| problem["limit"].as_str().unwrap()).collect();
+    let settings = told.iter().map(|problem| problem["next"].as_str().unwrap());
+    for ((word, next), way) in words.iter().zip(settings).zip([
+        "spending limits --per-call",
+        "spending limits --per-day",
+        "spending limits --per-secret-day",
+        "secret limit --per-call",
+        "secret limit --per-day",
+    ]) {
+        assert!(next.contains(way), "{word}: {next}");
+    }
+    words.dedup();
+    assert_eq!(words, LimitKind::ALL.map(LimitKind::name));
+    let described: Value = serde_json::from_str(include_str!("../openapi.json")).unwrap();
+    assert_eq!(described["components"]["schemas"]["Problem"]["properties"]["limit"]["enum"], json!(words));
+    let documented = include_str!("../../../../docs/problems.md");
+    for word in words {
+        assert!(documented.contains(&format!("\n| `{word}` |")), "docs/problems.md: {word}");
+    }
+    assert_eq!(Problem::from(&BuyError::CallIdConflict).to_json().get("limit"), None);
 }
 
 #[tokio::test]

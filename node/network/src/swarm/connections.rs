@@ -29,7 +29,6 @@ use super::{
 use crate::{
     BootstrapState, NotStarted,
     addresses::{self, circuit},
-    clocks,
     command::{NoStream, Protocol},
     dial_scheduler::DialScheduler,
     directory, identity,
@@ -356,11 +355,11 @@ impl SwarmTask {
                 (Ok(Ok(InfoResponse::Done)), InfoRequest::Push(_)) => {
                     return records.lock().clocks.took(peer);
                 }
-                (Ok(Ok(InfoResponse::Refused(words))), InfoRequest::Push(_)) => {
-                    if let Some(ahead_secs) = clocks::ahead_in(&words) {
-                        records.lock().clocks.refused(peer, ahead_secs);
-                    }
-                    return;
+                (
+                    Ok(Ok(InfoResponse::Refused { ahead_secs: Some(ahead_secs), .. })),
+                    InfoRequest::Push(_),
+                ) => {
+                    return records.lock().clocks.refused(peer, ahead_secs);
                 }
                 _ => return,
             };

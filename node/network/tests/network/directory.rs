@@ -121,7 +121,7 @@ async fn records_offered_in_a_flood_are_not_all_looked_at() {
         let records =
             (0..64).map(|_| new_key()).map(|key| Signed::sign(&record(&key, 1, &[]), &key).unwrap());
         let answer = flooder.handle.ask(node.address, InfoRequest::Push(records.collect())).await.unwrap();
-        refused += usize::from(matches!(answer, InfoResponse::Refused(_)));
+        refused += usize::from(matches!(answer, InfoResponse::Refused { .. }));
     }
     assert!(refused >= 12, "{refused} of 20 refused");
     assert!(node.handle.status().borrow().records <= 480);

@@ -7,7 +7,7 @@ use std::{
 
 use bytes::Bytes;
 use farthing_bounds::ByteBudget;
-use farthing_network::{CallFailure, Interrupted, NetworkConfig, NetworkLimits};
+use farthing_network::{CallFailure, ClockSkew, Interrupted, NetworkConfig, NetworkLimits};
 use farthing_protocol::{
     CallReply, RefusalCode, Signed,
     info::{InfoRequest, InfoResponse},
@@ -246,18 +246,54 @@ async fn forged_expired_and_older_records_are_not_kept() {
     let last = bytes.len() - 2;
     bytes[last] ^= 1;
     let answer = push(wire::decode(&bytes).unwrap()).await;
-    assert!(matches!(answer, InfoResponse::Refused(_)), "{answer:?}");
+    assert!(matches!(answer, InfoResponse::Refused { .. }), "{answer:?}");
     assert_eq!(held(owner).await, [7], "forged");
+}
+
+#[tokio::test]
+async fn a_peer_whose_own_record_is_dated_ahead_is_told_by_how_much() {
+    let node = Node::start(config()).await;
+    let key = new_key();
+    let mut stranger = raw_peer(wallet_keypair(&key), network().identify_version(), &[]);
+    raw::connect(&mut stranger, &node.listening()).await;
+    let mut ahead = record(&key, 1, &[]);
+    (ahead.issued_secs, ahead.expires_secs) = (ahead.issued_secs + 7_200, ahead.expires_secs + 7_200);
+    let push = InfoRequest::Push(vec![Signed::sign(&ahead, &key).unwrap()]);
+    let answer = raw::ask(&mut stranger, frame(&wire::encode(&push))).await.unwrap();
+    match wire::decode(&answer[4..]).unwrap() {
+        InfoResponse::Refused { words, ahead_secs: Some(secs @ 7_000..=7_200) } => {
+            assert!(
+                words.starts_with(&format!("the record is dated {secs} s")),
+                "for nodes of before: {words}"
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_peer_that_refuses_a_record_for_its_date_shows_that_the_clock_is_ahead() {
+    let node = Node::start(config()).await;
+    node.handle.publish(0, 0, [0; 32]).await.unwrap();
+    let refusal = InfoResponse::Refused { words: String::new(), ahead_secs: Some(7_200) };
+    let refusal = frame(&wire::encode(&refusal));
+    let mut peer = raw_peer(wallet_keypair(&new_key()), network().identify_version(), &refusal);
+    raw::connect(&mut peer, &node.listening()).await;
+    let serving = tokio::spawn(raw::serve(peer));
+    let status = node.handle.status();
+    until("the peer shows something", async || status.borrow().clock.is_some()).await;
+    assert_eq!(status.borrow().clock, Some(ClockSkew { ahead_secs: 7_200, peers: 1 }));
+    serving.abort();
 }
 
 #[tokio::test]
 async fn nonsense_on_an_info_stream_is_refused() {
     let (_node, mut stranger) = node_with_stranger(NetworkLimits::default()).await;
     let answer = raw::ask(&mut stranger, frame(&[0xff; 10])).await.unwrap();
-    assert!(matches!(wire::decode(&answer[4..]).unwrap(), InfoResponse::Refused(_)));
+    assert!(matches!(wire::decode(&answer[4..]).unwrap(), InfoResponse::Refused { .. }));
     let too_many = InfoRequest::Records(vec![Default::default(); limits::INFO_ITEMS_MAX + 1]);
     let answer = raw::ask(&mut stranger, frame(&wire::encode(&too_many))).await.unwrap();
-    assert!(matches!(wire::decode(&answer[4..]).unwrap(), InfoResponse::Refused(_)));
+    assert!(matches!(wire::decode(&answer[4..]).unwrap(), InfoResponse::Refused { .. }));
     let just_enough = InfoRequest::Records(vec![Default::default(); limits::INFO_ITEMS_MAX]);
     let answer = raw::ask(&mut stranger, frame(&wire::encode(&just_enough))).await.unwrap();
     assert_eq!(wire::decode::<InfoResponse>(&answer[4..]).unwrap(), InfoResponse::Records(Vec::new()));

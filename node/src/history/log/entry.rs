@@ -125,6 +125,7 @@ impl LogEntry {
 fn of_facts(key: CallKey, time_secs: u64, facts: &CallFacts<'_>, names: &ServiceNames) -> LoggedCall {
     LoggedCall {
         key: key.to_string(),
+        has_record: !matches!(key, CallKey::Refused(_)),
         side: facts.side,
         time_secs,
         call_id: facts.call_id.map(Into::into),

@@ -4,24 +4,19 @@
 
 use std::io;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use farthing_protocol::{
     CallMessage, CallReply, SecretKey,
     wire::{self, NetworkName},
 };
-use farthing_testnet::NodeProcess;
 use futures::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, StreamExt};
 use libp2p::{
-    Multiaddr, PeerId, StreamProtocol, Swarm, SwarmBuilder, identify, identity, noise,
+    PeerId, StreamProtocol, Swarm,
     request_response::{self, Event, Message, ProtocolSupport},
-    swarm::{NetworkBehaviour, SwarmEvent},
-    tcp, yamux,
+    swarm::SwarmEvent,
 };
 
-use crate::stranger::NETWORK;
-
-/// Longer than any test looks at it.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(600);
+use crate::bare::{self, Behaviour, BehaviourEvent};
 
 /// Reads and writes one call and its answer, each with its body.
 #[derive(Clone, Debug)]
@@ -92,49 +87,13 @@ impl request_response::Codec for Codec {
     }
 }
 
-#[derive(NetworkBehaviour)]
-pub struct Behaviour {
-    identify: identify::Behaviour,
-    calls: request_response::Behaviour<Codec>,
-}
-
 /// A swarm with this key.
-pub fn swarm(key: &SecretKey) -> Result<Swarm<Behaviour>> {
-    let secret = identity::secp256k1::SecretKey::try_from_bytes(key.to_bytes())?;
-    let keypair = identity::Keypair::from(identity::secp256k1::Keypair::from(secret));
-    let network = NetworkName::new(NETWORK)?;
-    let protocol = StreamProtocol::try_from_owned(network.call_protocol()).ok();
-    let behaviour = Behaviour {
-        identify: identify::Behaviour::new(identify::Config::new(
-            network.identify_version(),
-            keypair.public(),
-        )),
-        calls: request_response::Behaviour::with_codec(
-            Codec,
-            [(protocol.context("a protocol's name")?, ProtocolSupport::Full)],
-            request_response::Config::default().with_request_timeout(PATIENCE),
-        ),
-    };
-    Ok(SwarmBuilder::with_existing_identity(keypair)
-        .with_tokio()
-        .with_tcp(tcp::Config::new(), noise::Config::new, yamux::Config::default)?
-        .with_behaviour(|_| behaviour)?
-        .with_swarm_config(|config| config.with_idle_connection_timeout(PATIENCE))
-        .build())
-}
-
-/// Connects to a node.
-pub async fn connect(swarm: &mut Swarm<Behaviour>, node: &NodeProcess) -> Result<PeerId> {
-    swarm.dial(node.loopback_address().await?.parse::<Multiaddr>()?)?;
-    loop {
-        if let SwarmEvent::ConnectionEstablished { peer_id, .. } = swarm.select_next_some().await {
-            return Ok(peer_id);
-        }
-    }
+pub fn swarm(key: &SecretKey) -> Result<Swarm<Behaviour<Codec>>> {
+    bare::swarm(key, NetworkName::call_protocol, ProtocolSupport::Full, Codec)
 }
 
 /// Answers calls without a body until it is aborted; where there is no word, the stream ends.
-pub async fn serve(mut swarm: Swarm<Behaviour>, word: impl Fn(CallMessage) -> Option<CallReply>) {
+pub async fn serve(mut swarm: Swarm<Behaviour<Codec>>, word: impl Fn(CallMessage) -> Option<CallReply>) {
     loop {
         if let SwarmEvent::Behaviour(BehaviourEvent::Calls(Event::Message {
             message: Message::Request { request: (message, _), channel, .. },
@@ -150,7 +109,7 @@ pub async fn serve(mut swarm: Swarm<Behaviour>, word: impl Fn(CallMessage) -> Op
 
 /// Sends a call and waits for its answer.
 pub async fn ask(
-    swarm: &mut Swarm<Behaviour>,
+    swarm: &mut Swarm<Behaviour<Codec>>,
     peer: PeerId,
     message: CallMessage,
     body: &[u8],

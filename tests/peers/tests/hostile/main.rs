@@ -3,6 +3,7 @@
 //! The peers are in this process: the network and the chain as the node has them, and whatever a test likes to say with
 //! them. Nodes that buy and sell end with their books compared, as in all tests of paid calls.
 
+mod bare;
 mod before;
 mod bombs;
 mod claimed_books;

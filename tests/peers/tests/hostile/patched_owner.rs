@@ -16,7 +16,6 @@ use farthing_protocol::{
     books::{CallRecord, CallsAsked, CallsPage, Shown},
     call::{CallStatus, ChannelSync, Payment},
     sponsor::{SponsorAsked, SponsorReply},
-    wire::NetworkName,
 };
 use farthing_testnet::anvil::Anvil;
 use farthing_tests::{

@@ -57,7 +57,7 @@ pub async fn start(
     // Ends with the handle.
     tokio::spawn(async move {
         while let Some(question) = info.recv().await {
-            let refused = || InfoResponse::Refused("not asked for".to_owned());
+            let refused = || InfoResponse::refused("not asked for");
             question.reply.send(answer(&question.request).unwrap_or_else(refused));
         }
     });

@@ -86,7 +86,7 @@ impl Thief {
                     InfoRequest::Services(_) | InfoRequest::OwnListings => {
                         InfoResponse::Listings(vec![listing.clone()])
                     }
-                    _ => InfoResponse::Refused("not asked for".to_owned()),
+                    _ => InfoResponse::refused("not asked for"),
                 });
             }
         });

@@ -83,6 +83,8 @@ fn anchors_and_merge_keys_are_unfolded() {
 fn a_key_given_twice_is_refused_in_yaml_and_told_in_json() {
     let refused = error("a: 1\nb: 2\na: 3\n");
     assert!(refused.contains("line 3") && refused.contains("the key a is given twice"), "{refused}");
+    let refused = error("'x, set y': 1\n'x, set y': 3\n");
+    assert!(refused.contains("the key x, set y is given twice"), "{refused}");
     let parsed = parse(br#"{"a": {"b/c": 1, "b/c": 2}, "d": 1}"#).unwrap();
     assert_eq!(parsed.value["a"]["b/c"], 2);
     assert_eq!(parsed.duplicates, ["#/a/b~1c"]);

@@ -266,6 +266,7 @@ mod tests {
     fn a_served_call_that_could_not_be_read_says_that_its_service_is_unknown() {
         let call = LoggedCall {
             key: "refused-1".to_owned(),
+            has_record: false,
             side: CallSide::Served,
             time_secs: 1,
             call_id: None,

@@ -8,8 +8,8 @@ use axum::{
 use farthing_control::{
     endpoint,
     types::{
-        CallOutcome, CallProblem, CallReceipt, CallRecord, CallSettlement, CallShown, CallSide, HistoryState,
-        LoggedCall, ReceiptVerdict, UsdcText,
+        CallOutcome, CallProblem, CallReceipt, CallSettlement, CallShown, CallSide, HistoryState, LoggedCall,
+        ReceiptVerdict, UsdcText,
     },
 };
 use farthing_os::clock;
@@ -124,8 +124,7 @@ fn kept_in_sandbox(visit: &Visit, found: &CallShown) -> Option<StoredExchange> {
 
 /// Tells whether this node refused a call to buy. Of a call that it promised to pay, the ledger has a record.
 fn is_unbought(call: &LoggedCall) -> bool {
-    let has_record = !call.key.starts_with(CallRecord::Refused.name());
-    call.side == CallSide::Bought && call.outcome == CallOutcome::Refused && !has_record
+    call.side == CallSide::Bought && call.outcome == CallOutcome::Refused && !call.has_record
 }
 
 fn page(frame: Frame, found: CallShown, kept: Option<&StoredExchange>, names: &PeerNames) -> OneCallTemplate {

@@ -26,7 +26,7 @@ use crate::{
     page::{Rendered, SOON},
     session_store::{Bounds, SessionStore},
     show,
-    texts::sentence,
+    texts::{self, sentence},
 };
 
 const BOUNDS: Bounds = Bounds { entries_max: 64, per_session_max: 4, bytes_max: 64 };
@@ -139,9 +139,7 @@ pub(in crate::pages) async fn ask(form: Form<SendFields>) -> Page {
 
 fn read(fields: &SendFields, own: Address) -> Result<(Address, SendAmount), &'static str> {
     let to: Address = fields.to.trim().parse().map_err(|error| match error {
-        ParseAddressError::Checksum => {
-            "To: a character of this address is wrong, because its checksum does not match. Copy it again from its source."
-        }
+        ParseAddressError::Checksum => texts::WRONG_CHARACTER,
         ParseAddressError::Malformed => {
             "To is not an address: an address is 0x and then 40 characters from 0 to 9 and a to f."
         }

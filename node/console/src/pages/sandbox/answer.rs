@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use farthing_control::types::{CallOutcome, OperationSample, Problem, ProblemName};
+use farthing_control::types::{CallOutcome, OperationSample, Problem};
 use http::StatusCode;
 use serde_json::Value;
 
@@ -34,11 +34,6 @@ const JSON_BYTES_MAX: usize = 1024 * 1024;
 const HEX_BYTES_MAX: usize = 256;
 const HEADERS_MAX: usize = 40;
 const HEADER_CHARS_MAX: usize = 300;
-/// Commands that raise a limit, and the pages that do.
-const RAISED_AT: [(&str, &str); 2] = [
-    ("farthing spending limits", "Raise the limit in Finance › Limits."),
-    ("farthing secret limit", "Raise the limit of the secret in Settings › Secrets."),
-];
 
 texts::words! {
     /// A way to look at an answer.
@@ -247,24 +242,20 @@ fn status(status: u16) -> String {
 }
 
 fn problem(problem: &Problem) -> ProblemShown {
-    let detail = show::visible(&problem.detail);
-    let (detail, next) = match over_limit(problem, &detail) {
-        Some((cause, page)) => (cause, page.to_owned()),
-        None => (detail.as_str(), problem.next.as_deref().map(show::visible).unwrap_or_default()),
+    // A limit has its page, in place of a command.
+    let (next, page) = match problem.limit.map(texts::step_against) {
+        Some((step, page)) => (step.to_owned(), Some(page)),
+        None => (
+            problem.next.as_deref().map(show::visible).unwrap_or_default(),
+            texts::page_against(problem.name()),
+        ),
     };
     ProblemShown {
         title: show::visible(&problem.title),
-        detail: texts::sentence(detail),
+        detail: texts::sentence(&show::visible(&problem.detail)),
         next,
-        page: texts::page_against(problem.name()),
+        page,
     }
-}
-
-/// The cause of a refusal by a limit that the console raises as well, and the page that does it, in place of a command.
-fn over_limit<'d>(problem: &Problem, detail: &'d str) -> Option<(&'d str, &'static str)> {
-    let (cause, way) = detail.split_once("; ").filter(|_| problem.is(ProblemName::OverLimit))?;
-    let (_, page) = RAISED_AT.into_iter().find(|(command, _)| way.contains(*command))?;
-    Some((cause, page))
 }
 
 /// The beginning of a text that takes no more room in a page than [`TEXT_BYTES_MAX`].
@@ -332,6 +323,7 @@ pub(super) fn read_timing(header: &str) -> Vec<(String, u64)> {
 mod tests {
     use std::{sync::Arc, time::Instant};
 
+    use farthing_control::types::{LimitKind, ProblemName};
     use farthing_values::{CallId, ServiceId};
 
     use super::*;
@@ -368,6 +360,31 @@ mod tests {
         assert_eq!(shown(b"{\"a\":1}", "map").view, AnswerView::Tree, "there is no map");
         assert_eq!(shown(b"\x1b[31mred\n", "raw").text, "[31mred\n");
         assert!(shown(b"", "").views.is_empty());
+    }
+
+    #[test]
+    fn a_limit_that_refuses_a_call_names_its_page_and_no_command() {
+        let next = "Raise it with `farthing spending limits`.";
+        let refused = Problem::of_status(StatusCode::PAYMENT_REQUIRED, "it costs more; twice as much", next);
+        for limit in LimitKind::ALL {
+            let shown = problem(&Problem {
+                kind: ProblemName::OverLimit.kind(),
+                limit: Some(limit),
+                ..refused.clone()
+            });
+            assert_eq!(shown.detail, "It costs more; twice as much.", "all of it");
+            assert!(!shown.next.contains("farthing"), "{limit}: {}", shown.next);
+            let (is_of_secret, page) = (limit.name().starts_with("secret-"), shown.page.unwrap().1);
+            assert_eq!(page.contains("/secrets"), is_of_secret, "{limit}: {page}");
+            assert_eq!(shown.next.contains("Secrets"), is_of_secret, "{limit}: {}", shown.next);
+            assert_eq!(
+                shown.next.contains("midnight"),
+                limit.name().ends_with("-day"),
+                "{limit}: {}",
+                shown.next
+            );
+        }
+        assert_eq!(problem(&refused).next, next, "without a limit, the node's own words");
     }
 
     #[test]

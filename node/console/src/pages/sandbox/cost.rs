@@ -139,6 +139,7 @@ mod tests {
             charged,
             call_id: None,
             price_usdc: None,
+            limit: None,
         };
         Answer { problem: Some(problem), ..Answer::default() }
     }

@@ -3,7 +3,7 @@
 use futures::future::try_join_all;
 
 use super::{mislabelled::answer, *};
-use crate::before;
+use crate::{bare, before};
 
 const ONE_BY_ONE: u64 = 3;
 const AT_ONCE: u64 = 8;
@@ -18,7 +18,7 @@ async fn a_node_of_today_buys_from_an_owner_that_speaks_call_1_alone() -> Result
     // The real one's books end with the first call.
     world.expect_differences(&["X1: "]);
     let mut swarm = before::swarm(&owner.key)?;
-    before::connect(&mut swarm, &world.consumer).await?;
+    bare::connect(&mut swarm, &world.consumer).await?;
     let serving = Arc::clone(&owner);
     tokio::spawn(before::serve(swarm, move |message| serving.word(message)));
     eventually("the consumer has met the other owner", async || {

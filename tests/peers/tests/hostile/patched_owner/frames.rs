@@ -4,20 +4,18 @@ use std::io;
 
 use farthing_protocol::{
     call_stream::{FrameHead, FrameKind},
-    wire,
+    wire::{self, NetworkName},
 };
 use futures::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, StreamExt, future::try_join_all};
 use libp2p::{
-    Multiaddr, StreamProtocol, Swarm, SwarmBuilder, identify, identity, noise,
+    StreamProtocol, Swarm,
     request_response::{self, Event, Message, ProtocolSupport},
-    swarm::{NetworkBehaviour, SwarmEvent},
-    tcp, yamux,
+    swarm::SwarmEvent,
 };
 
 use super::{unanswered::BROKEN_OFF, *};
+use crate::bare::{self, Behaviour, BehaviourEvent};
 
-/// Longer than any test looks at it.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(600);
 /// Calls at once, each on a stream of its own.
 const AT_ONCE: u64 = 8;
 
@@ -94,39 +92,8 @@ impl request_response::Codec for Codec {
     }
 }
 
-#[derive(NetworkBehaviour)]
-struct Behaviour {
-    identify: identify::Behaviour,
-    calls: request_response::Behaviour<Codec>,
-}
-
-/// A swarm with the owner's key that takes calls.
-fn swarm(owner: &Owner) -> Result<Swarm<Behaviour>> {
-    let secret = identity::secp256k1::SecretKey::try_from_bytes(owner.key.to_bytes())?;
-    let keypair = identity::Keypair::from(identity::secp256k1::Keypair::from(secret));
-    let network = NetworkName::new(Anvil::CHAIN_ID.to_string())?;
-    let protocol = StreamProtocol::try_from_owned(network.call_stream_protocol()).ok();
-    let behaviour = Behaviour {
-        identify: identify::Behaviour::new(identify::Config::new(
-            network.identify_version(),
-            keypair.public(),
-        )),
-        calls: request_response::Behaviour::with_codec(
-            Codec,
-            [(protocol.context("a protocol's name")?, ProtocolSupport::Inbound)],
-            request_response::Config::default().with_request_timeout(PATIENCE),
-        ),
-    };
-    Ok(SwarmBuilder::with_existing_identity(keypair)
-        .with_tokio()
-        .with_tcp(tcp::Config::new(), noise::Config::new, yamux::Config::default)?
-        .with_behaviour(|_| behaviour)?
-        .with_swarm_config(|config| config.with_idle_connection_timeout(PATIENCE))
-        .build())
-}
-
 /// Answers what its owner has an answer for, and the first copy of each call by the next lie.
-async fn serve(owner: Arc<Owner>, mut swarm: Swarm<Behaviour>) {
+async fn serve(owner: Arc<Owner>, mut swarm: Swarm<Behaviour<Codec>>) {
     let refusal = CallReply::Refused(Refusal::new(RefusalCode::ServicePaused, "nothing was served"));
     let refusal = wire::encode(&refusal);
     let mut lies = LIES.iter().cycle();
@@ -156,8 +123,9 @@ async fn a_call_that_is_answered_out_of_turn_in_part_or_not_at_all_is_resolved_a
     world.expect_differences(&["X1: "]);
     owner.state.lock().keeps_answers = true;
     owner.tell();
-    let mut swarm = swarm(&owner)?;
-    swarm.dial(world.consumer.loopback_address().await?.parse::<Multiaddr>()?)?;
+    let protocol = NetworkName::call_stream_protocol;
+    let mut swarm = bare::swarm(&owner.key, protocol, ProtocolSupport::Inbound, Codec)?;
+    bare::connect(&mut swarm, &world.consumer).await?;
     tokio::spawn(serve(Arc::clone(&owner), swarm));
     eventually("the consumer has met the other owner", async || {
         let peers = world.consumer.control().ask(endpoint::Peers).await?;

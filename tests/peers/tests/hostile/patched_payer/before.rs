@@ -1,7 +1,7 @@
 //! A payer of before: it speaks `call/1` alone, and keeps to every rule.
 
 use super::*;
-use crate::before;
+use crate::{bare, before};
 
 /// More than leaves with its head.
 const LARGE_BYTES: usize = 100_000;
@@ -11,7 +11,7 @@ async fn a_payer_that_speaks_call_1_alone_buys_from_a_node_of_today() -> Result<
     let world = World::start().await?;
     let payer = Payer::join(&world, 0x6b, cost(10)).await?;
     let mut swarm = before::swarm(&payer.key)?;
-    let owner = before::connect(&mut swarm, &world.owner).await?;
+    let owner = bare::connect(&mut swarm, &world.owner).await?;
     for n in 1..=3 {
         let message = CallMessage::Call(payer.request(&format!("{n}"), cost(n)));
         let (reply, body) = before::ask(&mut swarm, owner, message, &[]).await?;
