@@ -11,7 +11,7 @@ use farthing_protocol::{ChannelId, Usdc};
 
 use super::{
     ServiceNames,
-    claims::{reason_of_settlement, settlements, state_of_settlement},
+    claims::{reason_of_settlement, state_of_settlement, told},
     read::{amount_of, hash_text},
     served_call,
 };
@@ -25,8 +25,8 @@ pub(super) fn shown(
     names: &ServiceNames,
     id: u64,
 ) -> Result<Option<SettlementShown>, LedgerError> {
-    let found = settlements(ledger)?.into_iter().find(|settlement| settlement.id == id);
-    let Some(settlement) = found else { return Ok(None) };
+    let Some(settlement) = ledger.settlement(id)? else { return Ok(None) };
+    let settlement = told(ledger, settlement)?;
     let parts: HashMap<ChannelId, SettlementRow> =
         settlement.rows.iter().map(|row| (row.channel, *row)).collect();
     let window = Window {

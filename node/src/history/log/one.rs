@@ -16,7 +16,7 @@ use farthing_wallet::Signer;
 use super::{CallKey, LogEntry, Notes};
 use crate::history::{
     History,
-    claims::{settlements, state_of_settlement},
+    claims::{state_of_settlement, told},
     read::hash_text,
 };
 
@@ -240,11 +240,12 @@ fn claimed(
     if receipt.charged.is_zero() {
         return Ok(None);
     }
-    let Some(claim) = settlements(&history.ledger)?.into_iter().find(pays) else {
+    let Some(claim) = history.ledger.settlements_of(receipt.channel)?.into_iter().find(pays) else {
         let state = HistoryState::Pending;
         let (transaction, explorer, seen_on_chain) = (None, None, None);
         return Ok(Some(CallSettlement { state, number: None, transaction, explorer, seen_on_chain }));
     };
+    let claim = told(&history.ledger, claim)?;
     let transaction = claim.transaction.map(|hash| hash_text(&hash));
     let channel = history.ledger.payee_channel(receipt.channel)?;
     let is_here = channel.is_some_and(|channel| reader.escrow.holds(channel.id, &channel.config));
