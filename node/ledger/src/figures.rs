@@ -7,7 +7,6 @@
 //! A call is in one row at any time, so no sum can differ from its parts. What is taken out of the history when it is old
 //! stays counted here. An hour and a day have rows for so many services; the calls of further ones share a row.
 
-mod latest;
 mod rebuild;
 
 use farthing_values::{Address, ServiceId};
@@ -18,9 +17,10 @@ use crate::{
     Ledger,
     error::Result,
     group::Group,
+    latest::FigureChange,
     rows::{
         Side,
-        figures::{CallFigures, EndedCall, StoredFigures, Subject},
+        figures::{CallFigures, EndedCall, SERVICES_MAX, StoredFigures, Subject},
     },
     tables::{self, Bytes, SERVICE_DAYS, SERVICE_HOURS},
 };
@@ -28,12 +28,10 @@ use crate::{
 const HOUR_SECS: u64 = 3_600;
 const DAY_SECS: u64 = 86_400;
 const HOURS_OF_A_DAY: u32 = 24;
-/// Hours are kept for 31 days, then their day is. With the services below these are 100,000 rows, some 15 MB.
+/// Hours are kept for 31 days, then their day is. With 64 services of each side these are 100,000 rows, some 15 MB.
 const HOURS_KEPT: u32 = 31 * HOURS_OF_A_DAY;
-/// Three years: with the services below 140,000 rows, some 20 MB.
+/// Three years: with as many services 140,000 rows, some 20 MB.
 pub(crate) const DAYS_KEPT: u32 = 3 * 366;
-/// Services of one side with a row of their own, in an hour and in a day.
-const SERVICES_MAX: usize = 64;
 /// Rows that move, and that go, when a new one is made. More than one, so that they never become more.
 const MOVED_MAX: usize = 8;
 
@@ -65,9 +63,22 @@ impl Ledger {
             Ok(())
         })
     }
+
+    /// Reads the figures of the services that are wanted for the last hour, by parts of [`crate::LATEST_PART_SECS`]. Each is told with
+    /// the second at which its part begins, which is not before `from_secs`; they come in no particular order. Of the calls before
+    /// the present start, up to 100,000 of each side are among them.
+    pub fn latest_figures(
+        &self,
+        from_secs: u64,
+        is_wanted: impl Fn(&Subject) -> bool,
+        each: impl FnMut(u64, Subject, CallFigures),
+    ) {
+        self.queue().store().latest().each(from_secs, is_wanted, each);
+    }
 }
 
 pub(crate) fn count(group: &mut Group<'_>, ended: &EndedCall) -> Result<()> {
+    group.note(FigureChange::Counted(*ended));
     let hour = hour_of(ended);
     let is_new = change(group.service_hours()?, hour, ended.subject, |figures| figures.count(ended))?;
     if !is_new {
@@ -78,8 +89,9 @@ pub(crate) fn count(group: &mut Group<'_>, ended: &EndedCall) -> Result<()> {
 }
 
 /// Takes out the end of a call that another one replaces: from wherever it was counted, or nowhere when that is gone.
-pub(crate) fn uncount(tx: &WriteTransaction, ended: &EndedCall) -> Result<()> {
-    let hour = hour_of(ended);
+pub(crate) fn uncount(group: &mut Group<'_>, ended: &EndedCall) -> Result<()> {
+    group.note(FigureChange::Uncounted(*ended));
+    let (tx, hour) = (group.transaction(), hour_of(ended));
     for (table, number) in [(SERVICE_HOURS, hour), (SERVICE_DAYS, hour / HOURS_OF_A_DAY)] {
         let mut table = tx.open_table(table)?;
         for subject in [ended.subject, Subject::others(ended.subject.side)] {

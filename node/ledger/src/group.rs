@@ -4,26 +4,30 @@
 //! operation of a group opens these tables, and the last one leaves them to the commit. Other operations open what they
 //! need themselves, by [`Group::transaction`], which closes these first.
 
+use std::mem;
+
 use redb::{Key, Table, Value, WriteTransaction};
 
 use crate::{
     error::Result,
+    latest::FigureChange,
     tables::{self, Bytes},
 };
 
 /// Declares the tables, each by the name of its constant.
 macro_rules! tables_of_calls {
     ($($name:ident: $table:ident, $key:ty, $value:ty;)+) => {
-        /// A transaction, and which tables of calls are open in it.
+        /// A transaction, which tables of calls are open in it, and how it changes figures.
         pub(crate) struct Group<'t> {
             transaction: &'t WriteTransaction,
+            changes: Vec<FigureChange>,
             $($name: Option<Table<'t, $key, $value>>,)+
         }
 
         impl<'t> Group<'t> {
             /// Of a transaction in which none of these tables is open.
             pub(crate) fn of(transaction: &'t WriteTransaction) -> Self {
-                Self { transaction, $($name: None,)+ }
+                Self { transaction, changes: Vec::new(), $($name: None,)+ }
             }
 
             $(pub(crate) fn $name(&mut self) -> Result<&mut Table<'t, $key, $value>> {
@@ -50,8 +54,19 @@ tables_of_calls! {
 impl Group<'_> {
     /// The transaction, for an operation that opens tables itself. No table is open in it.
     pub(crate) fn transaction(&mut self) -> &WriteTransaction {
-        *self = Self::of(self.transaction);
+        let changes = mem::take(&mut self.changes);
+        *self = Self { changes, ..Self::of(self.transaction) };
         self.transaction
+    }
+
+    /// Notes a change of the figures that are kept in memory, for the time after the commit.
+    pub(crate) fn note(&mut self, change: FigureChange) {
+        self.changes.push(change);
+    }
+
+    /// Closes the tables, and tells what was noted.
+    pub(crate) fn into_changes(self) -> Vec<FigureChange> {
+        self.changes
     }
 }
 

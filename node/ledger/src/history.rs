@@ -212,6 +212,26 @@ impl Ledger {
         })
     }
 
+    /// Lists the payers whose call has this id: each chooses its own ids. This looks up two keys for each payer, and no row, however
+    /// many calls there are.
+    pub fn payers_of(&self, call_id: CallId) -> Result<Vec<Address>> {
+        self.read(|tx| {
+            let (calls, mut payers) = (tx.open_table(CALLS)?, Vec::new());
+            let mut from: Bound<[u8; 36]> = Bound::Unbounded;
+            loop {
+                let bounds = (from.as_ref(), Bound::Unbounded);
+                let next = calls.range::<&[u8; 36]>(bounds)?.next().transpose()?;
+                let Some((payer, _)) = next.map(|(key, _)| payee::split_call_key(key.value())) else {
+                    return Ok(payers);
+                };
+                if calls.get(&payee::call_key(payer, call_id))?.is_some() {
+                    payers.push(payer);
+                }
+                from = Bound::Excluded(payee::call_key(payer, CallId::from_bytes([255; 16])));
+            }
+        })
+    }
+
     /// Ended purchases over channels from `owner` behind the id `after` and up to `until`, in the order of ids.
     pub fn purchases_from(
         &self,

@@ -1,7 +1,7 @@
 //! The node's durable record of money and calls, for both halves: what it served and is paid for, what it
 //! promised and bought, and what was settled on chain.
 //!
-//! Reading order: `ledger` (the handle), `opening` → `writer` (group commit), `group` → `payee`, `payer`, `settlement`
+//! Reading order: `ledger` (the handle), `opening` → `writer` (group commit), `group`, `latest` → `payee`, `payer`, `settlement`
 //! (the rules) → `adjustment`, `allowed`, `documents`, `history`, `figures`, `retention`, `audit` → `rows`, `backend`, `tables`, `schema`,
 //! `error`. Tables and forms are listed in `docs/ledger.md`.
 //!
@@ -33,6 +33,7 @@ mod error;
 mod figures;
 mod group;
 mod history;
+mod latest;
 mod ledger;
 mod opening;
 mod payee;
@@ -50,6 +51,7 @@ pub use audit::{Audit, Violation};
 pub use documents::{DOCUMENT_BYTES_MAX, DOCUMENT_KEY_BYTES_MAX, Document, Namespace};
 pub use error::{Closed, EarlierMoney, LedgerError, OpenError, Result};
 pub use history::{DayFigures, Position, Standing, Stretch, Transaction, Window};
+pub use latest::LATEST_PART_SECS;
 pub use ledger::Ledger;
 pub use opening::OpenMode;
 pub use payee::{Recorded, Served};

@@ -16,6 +16,7 @@ use crate::{
     Ledger,
     backend::{FailClosed, Failure},
     error::OpenError,
+    latest::LatestFigures,
     schema,
     writer::{Queue, Store},
 };
@@ -74,6 +75,11 @@ fn open_store(backend: impl StorageBackend) -> Result<Arc<Store>, OpenError> {
     schema::prepare(&database)?;
     check(&failure)?;
     let store = Arc::new(Store::new(database, failure)?);
+    match store.read(LatestFigures::read) {
+        Ok(latest) => *store.latest() = latest,
+        // Nothing rests on them.
+        Err(error) => tracing::warn!(%error, "the figures of the last hour begin with this start"),
+    }
     store.look_for_losses();
     Ok(store)
 }

@@ -192,9 +192,8 @@ fn serve(
     };
     if let Some(known) = known {
         // It is one call still, whose last end counts.
-        let tx = group.transaction();
-        EndedCall::served(&known).map_or(Ok(()), |ended| figures::uncount(tx, &ended))?;
-        forget(tx, &key, &known)?;
+        EndedCall::served(&known).map_or(Ok(()), |ended| figures::uncount(group, &ended))?;
+        forget(group.transaction(), &key, &known)?;
     }
     let row = StoredCall::done(call, charged_on, spent_total);
     EndedCall::served(&row).map_or(Ok(()), |ended| figures::count(group, &ended))?;

@@ -369,9 +369,8 @@ fn record_promise(group: &mut Group<'_>, promise: &Promise) -> Result<PromisePro
     }
     if let Some(ended) = ended {
         // It is one call still, whose last end counts.
-        let tx = group.transaction();
-        figures::uncount(tx, &EndedCall::bought(&ended))?;
-        forget(tx, call_id, ended.promised_secs)?;
+        figures::uncount(group, &EndedCall::bought(&ended))?;
+        forget(group.transaction(), call_id, ended.promised_secs)?;
     }
     group.promises()?.insert(call_id.as_bytes(), tables::encode(&stored).as_slice())?;
     Ok(PromiseProof { call_id })

@@ -24,7 +24,7 @@ use crate::{
     Ledger,
     error::{LedgerError, Result, within},
     rows::payee,
-    tables::{self, PAYEE_CHANNELS, SETTLEMENTS, SETTLEMENTS_UNDER_WAY},
+    tables::{self, PAYEE_CHANNELS, SETTLEMENTS, SETTLEMENTS_BY_CHANNEL, SETTLEMENTS_UNDER_WAY},
 };
 
 pub(crate) mod index;
@@ -113,6 +113,16 @@ impl Ledger {
     /// Settlements, newest first.
     pub fn settlements(&self, limit: usize) -> Result<Vec<Settlement>> {
         self.read(|tx| newest_first(&tx.open_table(SETTLEMENTS)?)?.take(limit).collect())
+    }
+
+    /// Returns the settlement with this number.
+    pub fn settlement(&self, id: u64) -> Result<Option<Settlement>> {
+        self.read(|tx| settlement_in(&tx.open_table(SETTLEMENTS)?, id))
+    }
+
+    /// Settlements that name a channel, newest first.
+    pub fn settlements_of(&self, channel: ChannelId) -> Result<Vec<Settlement>> {
+        self.read(|tx| naming(&tx.open_table(SETTLEMENTS_BY_CHANNEL)?, &tx.open_table(SETTLEMENTS)?, channel))
     }
 
     /// Claims whose end the chain does not show, those included that it took back.
@@ -209,7 +219,8 @@ pub(crate) fn note_paid(
         return Ok(());
     }
     let mut from = before;
-    for number in index::numbers_of(tx, channel)? {
+    let numbers = index::numbers_of(&tx.open_table(SETTLEMENTS_BY_CHANNEL)?, channel)?;
+    for number in numbers {
         let Some(settlement) = settlement_in(&tx.open_table(SETTLEMENTS)?, number)? else { continue };
         let stands = matches!(settlement.state, SettlementState::Pending | SettlementState::Confirmed);
         for row in settlement.rows.iter().filter(|row| stands && row.channel == channel) {
@@ -333,8 +344,16 @@ fn with_transaction(
 
 /// Reads the settlements that name a channel, the newest first.
 fn of_channel(tx: &WriteTransaction, channel: ChannelId) -> Result<Vec<Settlement>> {
-    let (numbers, table) = (index::numbers_of(tx, channel)?, tx.open_table(SETTLEMENTS)?);
-    numbers.into_iter().filter_map(|number| settlement_in(&table, number).transpose()).collect()
+    naming(&tx.open_table(SETTLEMENTS_BY_CHANNEL)?, &tx.open_table(SETTLEMENTS)?, channel)
+}
+
+fn naming(
+    by_channel: &impl ReadableTable<&'static [u8; 40], ()>,
+    table: &impl ReadableTable<u64, &'static [u8]>,
+    channel: ChannelId,
+) -> Result<Vec<Settlement>> {
+    let numbers = index::numbers_of(by_channel, channel)?;
+    numbers.into_iter().filter_map(|number| settlement_in(table, number).transpose()).collect()
 }
 
 fn next_id(tx: &WriteTransaction) -> Result<u64> {

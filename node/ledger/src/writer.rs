@@ -21,7 +21,7 @@ use std::{
     thread::JoinHandle,
 };
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use redb::{Database, Durability, ReadTransaction, ReadableDatabase, WriteTransaction};
 use tokio::sync::oneshot;
 
@@ -29,6 +29,7 @@ use crate::{
     backend::Failure,
     error::{Closed, LedgerError, Result},
     group::Group,
+    latest::LatestFigures,
 };
 
 mod note;
@@ -46,10 +47,11 @@ pub const GROUP_OPERATIONS_MAX: usize = 64;
 /// and each may hold a kept body.
 pub const QUEUE_OPERATIONS_MAX: usize = 128;
 
-/// The database, the snapshot readers see, and whether writing has failed.
+/// The database, the snapshot and the figures that readers see, and whether writing has failed.
 #[derive(Debug)]
 pub(crate) struct Store {
     snapshot: RwLock<Arc<Snapshot>>,
+    latest: Mutex<LatestFigures>,
     closed: OnceLock<Closed>,
     note: note::Note,
     failure: Failure,
@@ -81,8 +83,8 @@ pub struct Stats {
 impl Store {
     pub(crate) fn new(database: Database, failure: Failure) -> Result<Self, redb::Error> {
         let snapshot = RwLock::new(Arc::new(Snapshot::of(database.begin_read()?)));
-        let (closed, note, counters) = Default::default();
-        Ok(Self { snapshot, closed, note, failure, counters, database })
+        let (latest, closed, note, counters) = Default::default();
+        Ok(Self { snapshot, latest, closed, note, failure, counters, database })
     }
 
     /// Reads from what was last committed.
@@ -93,6 +95,11 @@ impl Store {
     /// Returns what was committed last.
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
         Arc::clone(&self.snapshot.read())
+    }
+
+    /// Returns the figures that follow the commits.
+    pub(crate) fn latest(&self) -> MutexGuard<'_, LatestFigures> {
+        self.latest.lock()
     }
 
     pub(crate) fn closed(&self) -> Option<Closed> {
@@ -121,12 +128,15 @@ impl Store {
 
     fn commit(&self, group: &mut [Box<dyn Job>]) -> Result<()> {
         let transaction = begin_durable(&self.database)?;
+        let mut shared = Group::of(&transaction);
+        let wrote = apply(group, &mut shared)?;
         // The tables that they share are closed before the commit.
-        let wrote = apply(group, &mut Group::of(&transaction))?;
+        let changes = shared.into_changes();
         if wrote {
             transaction.commit()?;
             self.check_storage()?;
             self.publish()?;
+            self.latest().follow(&changes);
             self.counters.commits.fetch_add(1, Relaxed);
         } else {
             // Every operation refused: there is nothing to make durable.

@@ -40,12 +40,12 @@ use crate::{
 const PATIENCE: Duration = Duration::from_secs(60);
 const DEADLINE: Duration = Duration::from_secs(20);
 const NETWORK: &str = "local-test";
-const CHAIN_ID: u64 = 31_337;
+pub(crate) const CHAIN_ID: u64 = 31_337;
 /// The service's answer, a byte more than a relay carries.
 const ANSWER: &[u8] = &[b'a'; RELAYED_BODY_BYTES_MAX + 1];
 const ASKED: &[u8] = b"{}";
 
-fn key(n: u8) -> SecretKey {
+pub(crate) fn key(n: u8) -> SecretKey {
     SecretKey::from_bytes(&[n; 32]).unwrap()
 }
 
@@ -91,9 +91,9 @@ async fn until<F: Future<Output = bool>>(what: &str, condition: impl Fn() -> F) 
     assert!(tokio::time::timeout(PATIENCE, waiting).await.is_ok(), "never: {what}");
 }
 
-/// The owner half of a node whose chain is away, with this ledger.
-async fn owner(key: SecretKey, ledger: Ledger) -> Owner {
-    let spec = farthing_chain::local("http://127.0.0.1:9", CHAIN_ID, Address::ZERO);
+/// The owner half of a node with this ledger, whose chain is to answer at `endpoint`.
+pub(crate) async fn owner(key: SecretKey, ledger: Ledger, endpoint: &str) -> Owner {
+    let spec = farthing_chain::local(endpoint, CHAIN_ID, Address::ZERO);
     let wallet = Wallet::from_key(key.clone());
     let signer = wallet.signer(Domain::new(spec.chain_id, spec.contract));
     let chain = Chain::start(spec, key, Arc::new(MemoryJournal::default())).await.unwrap();
@@ -212,7 +212,7 @@ async fn a_stored_answer_that_is_too_large_for_a_relay_is_refused_there_and_give
     let (owners_key, payers_key) = (key(2), key(3));
     let folder = TempDir::new().unwrap();
     let ledger = answered_before(folder.path(), payers_key.address()).await;
-    let owner = owner(owners_key.clone(), ledger).await;
+    let owner = owner(owners_key.clone(), ledger, "http://127.0.0.1:9").await;
     let (sells, inbound) = Network::start(hidden(owners_key, &bootstrap)).await.unwrap();
     let Inbound { calls, info: _info, syncs: _syncs, listings: _listings } = inbound;
     tokio::spawn(async move { owner.run(calls).await });

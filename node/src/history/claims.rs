@@ -6,18 +6,19 @@ use farthing_ledger::{Ledger, LedgerError, Settlement, SettlementState};
 /// Settlements are few: one a minute at the very most, and some a day as a rule.
 const SETTLEMENTS_MAX: usize = 10_000;
 
-/// Reads the settlements, the newest first. A claim that is under way again without a transaction has failed where the payers
-/// have withdrawn what it was for: its amount is told as lost beside it. The record stays as it is, because the chain may pay
-/// it yet.
+/// Reads the settlements, the newest first, as they are told.
 pub(super) fn settlements(ledger: &Ledger) -> Result<Vec<Settlement>, LedgerError> {
-    let mut all = ledger.settlements(SETTLEMENTS_MAX)?;
-    for claim in &mut all {
-        let is_due_again = claim.is_dropped && claim.state == SettlementState::Pending;
-        if is_due_again && is_withdrawn(ledger, claim)? {
-            claim.state = SettlementState::Failed;
-        }
+    ledger.settlements(SETTLEMENTS_MAX)?.into_iter().map(|claim| told(ledger, claim)).collect()
+}
+
+/// Tells a settlement. A claim that is under way again without a transaction has failed where the payers have withdrawn what it
+/// was for: its amount is told as lost beside it. The record stays as it is, because the chain may pay it yet.
+pub(super) fn told(ledger: &Ledger, mut claim: Settlement) -> Result<Settlement, LedgerError> {
+    let is_due_again = claim.is_dropped && claim.state == SettlementState::Pending;
+    if is_due_again && is_withdrawn(ledger, &claim)? {
+        claim.state = SettlementState::Failed;
     }
-    Ok(all)
+    Ok(claim)
 }
 
 /// Returns whether nothing that a claim has not been paid can be claimed any more. Of what was charged on a channel, the last

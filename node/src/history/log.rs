@@ -12,7 +12,7 @@ mod one;
 use std::sync::Arc;
 
 use farthing_control::types::{CallOutcome, CallRecord, CallShown, CallSide, CallsPage, LoggedCall};
-use farthing_ledger::{CallRow, LedgerError, Position, Promise, Purchase, Stretch, Window};
+use farthing_ledger::{CallRow, LedgerError, Position, Promise, Purchase, ServedRow, Stretch, Window};
 use farthing_os::clock;
 use farthing_protocol::{CallId, ServiceId};
 use farthing_shared::{blocking::run_blocking, call_ends::Half};
@@ -148,7 +148,10 @@ impl Reading<'_> {
     /// Ended purchases, and among them those that are under way, at the place that they will have when they end.
     fn bought(&self, filter: &LogFilter, window: &Window) -> Result<Stretch<LogEntry>, LedgerError> {
         let ledger = &self.history.ledger;
-        let window = &self.narrowed(filter, window)?;
+        let window = &match filter.call_id {
+            Some(call_id) => narrowed(window, self.bought_secs(call_id)?),
+            None => window.clone(),
+        };
         let note = |call_id, ended_secs| self.notes.of(call_id, ended_secs);
         let keep = |call: &Purchase| {
             let note = note(call.call_id, call.closed_secs).map(Arc::as_ref);
@@ -175,22 +178,31 @@ impl Reading<'_> {
         Ok(Stretch { rows, next: ended.next })
     }
 
-    /// The part of a window that a call of one id can be in: the second of its promise. However old it is, nothing else is looked at
-    /// for it; of what was served it cannot be told, because each payer chooses its own ids.
-    fn narrowed(&self, filter: &LogFilter, window: &Window) -> Result<Window, LedgerError> {
-        let Some(call_id) = filter.call_id else { return Ok(window.clone()) };
+    /// The second of the promise of a call.
+    fn bought_secs(&self, call_id: CallId) -> Result<Option<u64>, LedgerError> {
         let ledger = &self.history.ledger;
-        let secs = match ledger.promise_of(call_id)? {
+        Ok(match ledger.promise_of(call_id)? {
             Some(promise) => Some(promise.time_secs),
             None => ledger.purchase(call_id)?.map(|call| call.promised_secs),
-        };
-        // Without one, nothing is in it.
-        let (from_secs, end_secs) = secs.map_or((window.from_secs, 0), |secs| (secs, secs.saturating_add(1)));
-        let before = window.before.clone().min(Position::start_of(end_secs));
-        Ok(Window { before, from_secs: window.from_secs.max(from_secs), ..*window })
+        })
+    }
+
+    /// The seconds of the calls with this id that were served: each payer chooses its own ids.
+    fn served_secs(&self, call_id: CallId) -> Result<Vec<u64>, LedgerError> {
+        let (ledger, mut seconds) = (&self.history.ledger, Vec::new());
+        for payer in ledger.payers_of(call_id)? {
+            if let Some(ServedRow::Done(row)) = ledger.served_head(payer, call_id)? {
+                seconds.push(row.call.time_secs);
+            }
+        }
+        Ok(seconds)
     }
 
     fn served(&self, filter: &LogFilter, window: &Window) -> Result<Stretch<LogEntry>, LedgerError> {
+        let window = &match filter.call_id {
+            Some(call_id) => narrowed(window, self.served_secs(call_id)?),
+            None => window.clone(),
+        };
         let keep = |row: &CallRow| filter.keeps(&CallFacts::of_served(row));
         let found = self.history.ledger.calls_in(window, keep)?;
         let rows = found.rows.into_iter().map(|(place, row)| (place, LogEntry::Served(Box::new(row))));
@@ -217,7 +229,37 @@ impl Reading<'_> {
     }
 }
 
+/// The part of a window that calls of these seconds can be in: however old they are, nothing outside of them is looked at. Without
+/// a second, nothing is in it.
+fn narrowed(window: &Window, seconds: impl IntoIterator<Item = u64>) -> Window {
+    let (first, end) = seconds
+        .into_iter()
+        .fold((u64::MAX, 0), |(first, end), secs| (first.min(secs), end.max(secs.saturating_add(1))));
+    let before = window.before.clone().min(Position::start_of(end));
+    Window { before, from_secs: window.from_secs.max(first), ..*window }
+}
+
 /// The place that a purchase has by its promise.
 fn place_of(promise: &Promise) -> Position {
     Position { secs: promise.time_secs, key: promise.request.call_id.as_bytes().to_vec() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_id_leaves_of_a_window_only_the_seconds_of_its_calls() {
+        let window = Window { before: Position::start_of(100), from_secs: 10, limit: 5, scan_max: 7 };
+        let bounds = |seconds: &[u64]| {
+            let narrowed = narrowed(&window, seconds.iter().copied());
+            assert_eq!((narrowed.limit, narrowed.scan_max), (5, 7));
+            (narrowed.from_secs, narrowed.before)
+        };
+        assert_eq!(bounds(&[50]), (50, Position::start_of(51)));
+        assert_eq!(bounds(&[40, 20, 30]), (20, Position::start_of(41)));
+        assert_eq!(bounds(&[5, 200]), (10, Position::start_of(100)), "no more than was asked for");
+        let (from_secs, before) = bounds(&[]);
+        assert!(from_secs >= before.secs, "without a call, nothing is looked at");
+    }
 }

@@ -7,18 +7,16 @@ use std::collections::HashMap;
 use farthing_control::types::{
     CallSums, OutcomeCounts, Series, SeriesPoint, SeriesRange, ServiceCalls, UsdcText,
 };
-use farthing_ledger::{Adjustment, CallFigures, Cause, Ledger, LedgerError, Position, Side, Subject, Window};
+use farthing_ledger::{
+    Adjustment, CallFigures, Cause, LATEST_PART_SECS, Ledger, LedgerError, Position, Side, Subject, Window,
+};
 use farthing_os::clock;
 use farthing_protocol::{Address, Outcome, ServiceId};
 
 use super::outcome;
 
-/// A part of an hour.
-const PART_SECS: u64 = 300;
 const HOUR_SECS: u64 = 3_600;
 const DAY_SECS: u64 = 86_400;
-/// Calls of each side that the last hour counts: nearly 30 a second.
-const LATEST_MAX: usize = 100_000;
 /// Far more than anybody has.
 const ADJUSTMENTS_MAX: usize = 20_000;
 
@@ -119,7 +117,10 @@ fn each_figure(
     each: impl FnMut(u64, Subject, CallFigures),
 ) -> Result<(), LedgerError> {
     match range {
-        SeriesRange::Hour => ledger.latest_figures(from_secs, LATEST_MAX, is_wanted, each),
+        SeriesRange::Hour => {
+            ledger.latest_figures(from_secs, is_wanted, each);
+            Ok(())
+        }
         SeriesRange::Day | SeriesRange::Week | SeriesRange::Month | SeriesRange::Year => {
             ledger.call_figures(from_secs, is_wanted, each)
         }
@@ -145,7 +146,7 @@ pub(super) fn part_of(starts: &[u64], secs: u64) -> Option<usize> {
 /// The seconds with which the parts of a range begin, the earliest first.
 pub(super) fn starts(range: SeriesRange, now_secs: u64) -> Vec<u64> {
     match range {
-        SeriesRange::Hour => steps(12, PART_SECS, now_secs),
+        SeriesRange::Hour => steps(12, LATEST_PART_SECS, now_secs),
         SeriesRange::Day => steps(24, HOUR_SECS, now_secs),
         SeriesRange::Week => steps(28, 6 * HOUR_SECS, now_secs),
         SeriesRange::Month => steps(30, DAY_SECS, now_secs),

@@ -15,7 +15,7 @@ use farthing_ledger::Ledger;
 use farthing_network::NetworkHandle;
 use farthing_os::{clock, killpoint};
 use farthing_protocol::{ChannelId, SignedClose, Usdc, Voucher};
-use farthing_shared::chain_view;
+use farthing_shared::{at_once::each, chain_view};
 use farthing_wallet::Signer;
 use parking_lot::Mutex;
 use tokio::time::timeout;
@@ -32,13 +32,11 @@ use crate::{
 };
 
 mod asking;
-mod at_once;
 mod closing;
 mod signed;
 mod used;
 
 use asking::CloseReply;
-use at_once::each;
 use used::keep_what_is_used;
 
 /// An owner that was asked to close an unused channel is asked again after that.

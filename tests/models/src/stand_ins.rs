@@ -172,10 +172,24 @@ pub mod gas {
     }
 }
 
+pub mod latest {
+    //! Of `farthing-ledger`. No model asks for figures.
+
+    #[derive(Debug)]
+    pub(crate) enum FigureChange {}
+
+    #[derive(Debug, Default)]
+    pub(crate) struct LatestFigures;
+
+    impl LatestFigures {
+        pub(crate) const fn follow(&mut self, _: &[FigureChange]) {}
+    }
+}
+
 pub mod group {
     //! Of `farthing-ledger`. No table of the disk is open longer than for one step.
 
-    use crate::WriteTransaction;
+    use crate::{WriteTransaction, latest::FigureChange};
 
     pub(crate) struct Group<'t>(&'t WriteTransaction);
 
@@ -186,6 +200,10 @@ pub mod group {
 
         pub(crate) const fn transaction(&mut self) -> &WriteTransaction {
             self.0
+        }
+
+        pub(crate) const fn into_changes(self) -> Vec<FigureChange> {
+            Vec::new()
         }
     }
 }

@@ -81,7 +81,7 @@ fn acknowledge_late(
     let tx = group.transaction();
     allowed::note_late(tx, day_of(purchase.promised_secs), &purchase.secret, receipt.charged)?;
     tx.open_table(UNCHARGED_PURCHASES_BY_TIME)?.remove(&time_key(purchase.promised_secs, call_id))?;
-    figures::uncount(tx, &EndedCall::bought(&purchase))?;
+    figures::uncount(group, &EndedCall::bought(&purchase))?;
     (purchase.end, purchase.closed_secs) = (end, acknowledgement.time_secs);
     figures::count(group, &EndedCall::bought(&purchase))?;
     group.purchases()?.insert(call_id.as_bytes(), tables::encode(&purchase).as_slice())?;

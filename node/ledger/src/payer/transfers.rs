@@ -69,7 +69,7 @@ fn transferred_after_all(group: &mut Group<'_>, call_id: CallId, end: &TransferE
     let tx = group.transaction();
     allowed::note_late(tx, day_of(promised_secs), &purchase.secret, price)?;
     tx.open_table(UNCHARGED_PURCHASES_BY_TIME)?.remove(&time_key(promised_secs, call_id))?;
-    figures::uncount(tx, &EndedCall::bought(&purchase))?;
+    figures::uncount(group, &EndedCall::bought(&purchase))?;
     (purchase.end, purchase.closed_secs) = (StoredEnd::transferred(price, end), end.time_secs);
     figures::count(group, &EndedCall::bought(&purchase))?;
     group.purchases()?.insert(call_id.as_bytes(), tables::encode(&purchase).as_slice())?;

@@ -21,6 +21,9 @@ const BOUNDS_US: [u64; 30] = [
 ];
 const BINS: usize = BOUNDS_US.len() + 1;
 
+/// Services of one side with figures of their own, in an hour, in a day, and in a part of the last hour.
+pub(crate) const SERVICES_MAX: usize = 64;
+
 /// The service whose calls are counted, on one side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Subject {
@@ -46,9 +49,9 @@ pub(crate) struct EndedCall {
     /// `None` when it was released.
     pub(crate) outcome: Option<Outcome>,
     /// Released since the owner's node refused it.
-    is_refused: bool,
+    pub(crate) is_refused: bool,
     pub(crate) charged: Usdc,
-    took_us: Option<u64>,
+    pub(crate) took_us: Option<u64>,
 }
 
 impl EndedCall {

@@ -37,10 +37,12 @@ pub(super) fn leave(tx: &WriteTransaction, settlement: &Settlement) -> Result<()
 }
 
 /// Lists the settlements that name a channel, the newest first.
-pub(super) fn numbers_of(tx: &WriteTransaction, channel: ChannelId) -> Result<Vec<u64>> {
+pub(super) fn numbers_of(
+    by_channel: &impl ReadableTable<&'static [u8; 40], ()>,
+    channel: ChannelId,
+) -> Result<Vec<u64>> {
     let [first, last] = [0, u64::MAX].map(|number| key(channel, number));
-    let table = tx.open_table(SETTLEMENTS_BY_CHANNEL)?;
-    let numbers = table.range::<&[u8; 40]>(&first..=&last)?.rev().map(|entry| {
+    let numbers = by_channel.range::<&[u8; 40]>(&first..=&last)?.rev().map(|entry| {
         let (key, _) = entry?;
         Ok(u64::from_be_bytes(tables::join(&[&key.value()[32..]])))
     });

@@ -1,7 +1,8 @@
 //! Figures of calls by hour and by day: each end counts once, in bounded tables, as the history has it.
 
 use farthing_ledger::{
-    Acknowledgement, Call, CallFigures, Ledger, OpenMode, Retention, Side, Subject, Timing, Uncharged,
+    Acknowledgement, Call, CallFigures, Ledger, OpenMode, Promise, Retention, Side, Subject, Timing,
+    Uncharged,
 };
 use farthing_values::{Address, Outcome, RefusalCode, ServiceId, Usdc};
 use redb::{Database, TableDefinition};
@@ -89,7 +90,7 @@ async fn a_call_counts_once_in_its_hour_however_often_it_ended() {
     let percentiles = [50, 95].map(|percent| bought.latencies.percentile_us(percent).unwrap());
     assert!((30_000..=50_000).contains(&percentiles[0]), "{percentiles:?}");
     assert!((300_000..=500_000).contains(&percentiles[1]), "{percentiles:?}");
-    // The same calls one by one, with their own second, and so many of each side.
+    // The same calls in the parts of the last hour.
     for side in [Side::Payer, Side::Payee] {
         let (mut sum, mut newest) = (CallFigures::default(), 0);
         let mut add = |secs: u64, of: Subject, figures: CallFigures| {
@@ -97,20 +98,48 @@ async fn a_call_counts_once_in_its_hour_however_often_it_ended() {
             sum.add(&figures);
             newest = newest.max(secs);
         };
-        ledger.latest_figures(hour, 100, |subject| subject.side == side, &mut add).unwrap();
+        ledger.latest_figures(hour, |subject| subject.side == side, &mut add);
         assert_eq!(&sum, if side == Side::Payer { bought } else { served });
-        let mut few = 0;
-        ledger
-            .latest_figures(hour, 1, |subject| subject.side == side, |_, _, one| few += one.calls())
-            .unwrap();
-        assert_eq!(few, 1);
         let later = |_, subject: Subject, _| panic!("{subject:?} came later than {newest}");
-        ledger.latest_figures(newest + 1, 100, |subject| subject.side == side, later).unwrap();
+        ledger.latest_figures(newest + 1, |subject| subject.side == side, later);
     }
     // As the history has it.
     assert_eq!(ledger.purchases(100).unwrap().len() as u64, bought.calls());
     assert_eq!(ledger.served_calls(100).unwrap().len() as u64, served.calls());
     assert_eq!(ledger.audit(None).unwrap().violations, []);
+}
+
+#[tokio::test]
+async fn the_last_hour_is_the_same_after_a_restart() {
+    let now_secs = farthing_os::clock::now_secs();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.redb");
+    let ledger = with_both_sides(Ledger::open(&path, OpenMode::Create).unwrap()).await;
+    for (number, before_secs) in [(1, 3_000), (2, 600), (3, 0), (4, 20 * HOUR_SECS)] {
+        serve(&ledger, number, Call { time_secs: now_secs - before_secs, ..call(number) }).await;
+    }
+    for (number, before_secs) in [(1, 3_000), (2, 20 * HOUR_SECS)] {
+        let promise = promise(2, number, micros(number * PRICE.micros()));
+        let promise = Promise { time_secs: now_secs - before_secs, ..promise };
+        ledger.promise(promise.clone()).await.unwrap().await.unwrap();
+        let end = acknowledgement(receipt(&promise, PRICE, Outcome::Answered));
+        ledger.acknowledge(call_id(number), end).await.unwrap();
+    }
+    let told = |ledger: &Ledger| {
+        let mut rows = Vec::new();
+        ledger.latest_figures(
+            now_secs - HOUR_SECS,
+            |_| true,
+            |secs, subject, figures| rows.push((secs, subject.side == Side::Payee, figures)),
+        );
+        rows.sort_by_key(|(secs, is_served, _)| (*is_served, *secs));
+        rows
+    };
+    let before = told(&ledger);
+    let calls: Vec<_> = before.iter().map(|(_, is_served, figures)| (*is_served, figures.calls())).collect();
+    assert_eq!(calls, [(false, 1), (true, 1), (true, 1), (true, 1)]);
+    drop(ledger);
+    assert_eq!(told(&Ledger::open(&path, OpenMode::Existing).unwrap()), before);
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Calls that a transaction of their payer's has paid, without a channel.
 
 use farthing_ledger::{Call, LedgerError, Retention, ServedRow};
-use farthing_values::{ChannelId, Method, Usdc};
+use farthing_values::{Address, ChannelId, Method, Usdc};
 
 use crate::world::*;
 
@@ -48,4 +48,21 @@ async fn a_payment_that_the_chain_takes_back_is_replaced_or_lost_and_the_call_st
     assert_eq!(ledger.audit(None).unwrap().violations, []);
     let unknown = ledger.pay_again(payer, call_id(2), None).await;
     assert!(matches!(unknown, Err(LedgerError::NotServed(_))), "{unknown:?}");
+}
+
+#[tokio::test]
+async fn the_payers_of_a_call_id_are_found_among_all_calls() {
+    let ledger = in_memory();
+    let payer = |byte: u8| Address::from_bytes([byte; 20]);
+    // The first and the last address, neighbours, and ids before and behind the one that is looked for.
+    let calls: [(u8, &[u64]); 6] =
+        [(0, &[1, 5, 9]), (1, &[1, 9]), (2, &[5]), (3, &[9]), (4, &[1]), (255, &[1, 2, 5])];
+    for (byte, numbers) in calls {
+        for number in numbers {
+            ledger.serve_paid(payer(byte), call(*number), [9; 32]).await.unwrap();
+        }
+    }
+    assert_eq!(ledger.payers_of(call_id(5)).unwrap(), [0, 2, 255].map(payer));
+    assert_eq!(ledger.payers_of(call_id(2)).unwrap(), [payer(255)]);
+    assert_eq!(ledger.payers_of(call_id(6)).unwrap(), []);
 }

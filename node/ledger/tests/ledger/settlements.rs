@@ -61,6 +61,21 @@ async fn an_endpoint_that_lies_about_all_channels_leaves_no_settlement_that_says
 }
 
 #[tokio::test]
+async fn a_settlement_is_found_by_its_number_and_by_each_channel_that_it_names() {
+    let ledger = in_memory();
+    let claims = claims_of_many(&ledger).await;
+    for (salt, claim) in (1..=CHANNELS).zip(&claims) {
+        assert_eq!(ledger.settlement(claim.id).unwrap().as_ref(), Some(claim));
+        assert_eq!(ledger.settlements_of(channel(salt)).unwrap(), [claim.clone()]);
+    }
+    assert_eq!(ledger.settlement(u64::from(CHANNELS) + 1).unwrap(), None);
+    let rows = [1, 2].map(|salt| SettlementRow { channel: channel(salt), from: Usdc::ZERO, to: PRICE });
+    let both = ledger.open_settlement(rows.into(), NOW_SECS).await.unwrap();
+    assert_eq!(ledger.settlements_of(channel(2)).unwrap(), [both, claims[1].clone()], "the newest first");
+    assert_eq!(ledger.settlements_of(channel(CHANNELS + 1)).unwrap(), []);
+}
+
+#[tokio::test]
 async fn settlements_of_a_ledger_of_before_are_found_by_their_channel() {
     const SETTLEMENTS: TableDefinition<u64, &[u8]> = TableDefinition::new("settlements");
     let folder = tempfile::tempdir().unwrap();

@@ -7,7 +7,7 @@ use farthing_chain::{Head, PaymentState};
 use farthing_ledger::{Call, LedgerError};
 use farthing_os::{clock, killpoint};
 use farthing_protocol::{Hash, Refusal};
-use farthing_shared::chain_view;
+use farthing_shared::{at_once::each, chain_view};
 use tokio::time::Instant;
 
 use super::{
@@ -147,19 +147,22 @@ impl X402Sales {
         let mut heads = self.0.chain.head();
         loop {
             let seen = reorganisations(*heads.borrow_and_update());
-            for key in self.0.door.sales.keys() {
-                if let Err(refusal) = self.tend(key, seen).await
-                    && let Some(left_out) = admit_line()
-                {
-                    tracing::warn!(reason = refusal.detail, left_out, "a sale is looked at again later");
-                }
-            }
+            // The chain may take its time for one of them.
+            each(self.0.door.sales.keys(), |key| self.tend(key, seen)).await;
             let moved = async { heads.wait_for(|head| reorganisations(*head) != seen).await.map(drop) };
             let _ = tokio::time::timeout(TENDED_EVERY, moved).await;
         }
     }
 
-    async fn tend(&self, key: SaleKey, seen: Option<u64>) -> Result<(), Refusal> {
+    async fn tend(&self, key: SaleKey, seen: Option<u64>) {
+        if let Err(refusal) = self.tend_in_turn(key, seen).await
+            && let Some(left_out) = admit_line()
+        {
+            tracing::warn!(reason = refusal.detail, left_out, "a sale is looked at again later");
+        }
+    }
+
+    async fn tend_in_turn(&self, key: SaleKey, seen: Option<u64>) -> Result<(), Refusal> {
         // Who works on it does all of this.
         let Some(_turn) = self.0.door.turns.try_take(key) else { return Ok(()) };
         let sales = &self.0.door.sales;
@@ -193,4 +196,73 @@ impl X402Sales {
 /// The number of times that the chain took back blocks; `None` before it was read.
 fn reorganisations(head: Option<Head>) -> Option<u64> {
     head.map(|head| head.reorganisations)
+}
+
+#[cfg(test)]
+mod tests {
+    use farthing_ledger::{Ledger, OpenMode};
+    use farthing_protocol::{
+        ServiceId, Signature, SignedTransfer, TransferAuthorization, Usdc, call::Method,
+    };
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::{
+        tests::{CHAIN_ID, key, owner},
+        x402::sales::key_of,
+    };
+
+    /// A sale whose answer is stored, and whose payment may be under way.
+    fn answered(number: u8) -> Sale {
+        let authorization = TransferAuthorization {
+            from: key(3).address(),
+            to: key(2).address(),
+            value: Usdc::from_micros(2_000),
+            valid_after_secs: 0,
+            valid_before_secs: u64::MAX,
+            nonce: [number; 32],
+        };
+        Sale {
+            chain_id: CHAIN_ID,
+            request_hash: [3; 32],
+            service: ServiceId::from_bytes([4; 16]),
+            method: Method::Get,
+            path: "/ok".to_owned(),
+            price: Usdc::from_micros(2_000),
+            payment: SignedTransfer { authorization, signature: Signature::from_bytes([5; 65]) },
+            since_block: 0,
+            time_secs: clock::now_secs(),
+            state: SaleState::Answered,
+            answer: None,
+            paid_by: None,
+            header_names: Vec::new(),
+            token: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_sale_for_which_the_chain_does_not_answer_holds_up_no_other() {
+        // It takes connections, and says nothing.
+        let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let endpoint = format!("http://{}", silent.local_addr().unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = Ledger::open(&folder.path().join("ledger.redb"), OpenMode::Create).unwrap();
+        let sales = owner(key(2), ledger, &endpoint).await.x402().clone();
+        let door = &sales.0.door;
+        for number in 1..=2 {
+            let sale = answered(number);
+            door.sales.put(key_of(&sale.payment.authorization), &sale, None).await.unwrap();
+        }
+        let both_are_tended = async {
+            // Whoever works on a sale has its turn.
+            while !door.sales.keys().into_iter().all(|key| door.turns.try_take(key).is_none()) {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let within = tokio::time::timeout(Duration::from_secs(60), both_are_tended);
+        tokio::select! {
+            tended = within => tended.expect("one sale waits for the other"),
+            () = sales.tend_sales() => unreachable!("it runs until the node stops"),
+        }
+    }
 }

@@ -7,9 +7,7 @@ use std::collections::BTreeMap;
 use farthing_control::types::{
     CallPart, CallSettlement, CallShown, CallVoucher, HistoryState, KeptAnswer, LoggedCall,
 };
-use farthing_ledger::{
-    CallRow, LedgerError, Position, Promise, Purchase, PurchaseEnd, ServedRow, Settlement, Timing, Window,
-};
+use farthing_ledger::{CallRow, LedgerError, Promise, Purchase, PurchaseEnd, ServedRow, Settlement, Timing};
 use farthing_os::clock;
 use farthing_protocol::{Address, CallId, ChannelId, Escrow, Hash, Receipt, call::Payment};
 use farthing_shared::call_ends::Half;
@@ -17,8 +15,8 @@ use farthing_wallet::Signer;
 
 use super::{CallKey, LogEntry, Notes};
 use crate::history::{
-    History, SCANNED_MAX,
-    claims::{settlements, state_of_settlement},
+    History,
+    claims::{state_of_settlement, told},
     read::hash_text,
 };
 
@@ -82,8 +80,7 @@ fn find_served(history: &History, payer: Address, call_id: CallId) -> Result<Opt
     })
 }
 
-/// Finds the call with this id. What payers with a channel were served is found at once; for what was sold over x402, the calls are
-/// read from the newest on.
+/// Finds the call with this id.
 fn find_any(history: &History, call_id: CallId) -> Result<Option<LogEntry>, LedgerError> {
     if let Some(bought) = find_bought(history, call_id)? {
         return Ok(Some(bought));
@@ -92,26 +89,12 @@ fn find_any(history: &History, call_id: CallId) -> Result<Option<LogEntry>, Ledg
     if let Some(note) = refused.find(|note| note.call_id == Some(call_id)) {
         return Ok(Some(LogEntry::Refused(note)));
     }
-    for channel in history.ledger.payee_channels()? {
-        if let Some(served) = find_served(history, channel.config.payer, call_id)? {
+    for payer in history.ledger.payers_of(call_id)? {
+        if let Some(served) = find_served(history, payer, call_id)? {
             return Ok(Some(served));
         }
     }
-    find_sold(history, call_id)
-}
-
-fn find_sold(history: &History, call_id: CallId) -> Result<Option<LogEntry>, LedgerError> {
-    let mut before = Position::start_of(u64::MAX);
-    loop {
-        let window = Window { before, from_secs: 0, limit: 1, scan_max: SCANNED_MAX };
-        let found = history.ledger.calls_in(&window, |row| row.call.call_id == call_id)?;
-        if let Some((_, row)) = found.rows.into_iter().next() {
-            // Rows of lists come without their bodies.
-            return find_served(history, row.payer, call_id);
-        }
-        let Some(next) = found.next else { return Ok(None) };
-        before = next;
-    }
+    Ok(None)
 }
 
 /// A call of which nothing more is kept than the log shows.
@@ -257,11 +240,12 @@ fn claimed(
     if receipt.charged.is_zero() {
         return Ok(None);
     }
-    let Some(claim) = settlements(&history.ledger)?.into_iter().find(pays) else {
+    let Some(claim) = history.ledger.settlements_of(receipt.channel)?.into_iter().find(pays) else {
         let state = HistoryState::Pending;
         let (transaction, explorer, seen_on_chain) = (None, None, None);
         return Ok(Some(CallSettlement { state, number: None, transaction, explorer, seen_on_chain }));
     };
+    let claim = told(&history.ledger, claim)?;
     let transaction = claim.transaction.map(|hash| hash_text(&hash));
     let channel = history.ledger.payee_channel(receipt.channel)?;
     let is_here = channel.is_some_and(|channel| reader.escrow.holds(channel.id, &channel.config));

@@ -1,12 +1,12 @@
-//! A few channels at once: without ETH, a step of each may need the word of its owner, which may not answer.
+//! A few steps at once, each of which may need the word of somebody who may not answer: an owner, or an endpoint of the chain.
 
 use futures::{StreamExt, stream};
 
-/// Channels worked on at once.
+/// Steps taken at once.
 const AT_ONCE: usize = 8;
 
 /// Does something with each of these, with a few at once, and waits for all.
-pub(super) async fn each<T, F: Future<Output = ()>>(items: Vec<T>, act: impl FnMut(T) -> F) {
+pub async fn each<T, F: Future<Output = ()>>(items: Vec<T>, act: impl FnMut(T) -> F) {
     stream::iter(items).map(act).buffer_unordered(AT_ONCE).collect::<()>().await;
 }
 
