@@ -89,7 +89,7 @@ struct ForeignInner {
 }
 
 impl ForeignCalls {
-    /// Reads the servers, and sets aside what may still be taken for calls of an earlier run.
+    /// Reads the servers, and sets aside what may still be taken for calls of an earlier run, or was taken a moment ago.
     ///
     /// # Errors
     /// When the ledger cannot be read.
@@ -107,7 +107,11 @@ impl ForeignCalls {
             }
         }
         let servers = ForeignServers::restore(ledger, upstream, parts.allow_private)?;
-        Ok(Self(Arc::new(ForeignInner { parts, servers, payments, followed: Mutex::default() })))
+        let own = Self(Arc::new(ForeignInner { parts, servers, payments, followed: Mutex::default() }));
+        for (call_id, payment) in own.charged_lately()? {
+            own.0.parts.funding.pledge_again(call_id, payment.transfer.authorization.value);
+        }
+        Ok(own)
     }
 
     /// Returns whether this id is that of an x402 server.
@@ -373,14 +377,13 @@ impl ForeignCalls {
                 is_seen: false,
             };
             self.taken(promise, end).await;
-        } else {
-            if let Ok(answer) = &answer
-                && answer.status != PAYMENT_REQUIRED
-            {
-                self.note_answer(call_id, payment, answer.status).await;
-            }
-            self.follow(call_id);
+        } else if let Ok(answer) = &answer
+            && answer.status != PAYMENT_REQUIRED
+        {
+            self.note_answer(call_id, payment, answer.status).await;
         }
+        // Also one that the server says it took: until a block has it, the balance contains its price.
+        self.follow(call_id);
         let why = match answer {
             Ok(answer) if answer.status != PAYMENT_REQUIRED => {
                 // While the server does not say that it took the payment, it may yet: it counts as charged until the chain tells.
