@@ -106,7 +106,8 @@ impl Ledger {
         self.write_grouped(move |group| serve(group, payer, charged_on, None, &call)).await
     }
 
-    /// Records that the chain has taken back the transaction that paid a call: another one pays it, or none can any more.
+    /// Records that the chain has taken back the transaction that paid a call: another one pays it, or none can any more. Then
+    /// the totals leave it out, and an adjustment says so.
     ///
     /// # Errors
     /// [`LedgerError::NotServed`] when no call that a transaction has paid has this id.
@@ -234,6 +235,7 @@ fn pay_again(
     let key = call_key(payer, call_id);
     let mut calls = tx.open_table(CALLS)?;
     let mut row: StoredCall = tables::get(&calls, "calls", &key)?.ok_or(LedgerError::NotServed(call_id))?;
+    let before = EndedCall::served(&row).ok_or(LedgerError::NotServed(call_id))?;
     let StoredState::Done(done) = &mut row.state else { return Err(LedgerError::NotServed(call_id)) };
     if done.paid_by.is_none() {
         return Err(LedgerError::NotServed(call_id));
@@ -242,8 +244,17 @@ fn pay_again(
     if let Some(transaction) = transaction {
         done.paid_by = Some(transaction.into());
     }
+    let (charged, earned) = (done.charged, done.earned());
     calls.insert(&key, tables::encode(&row).as_slice())?;
-    Ok(())
+    drop(calls);
+    if earned == before.charged {
+        return Ok(());
+    }
+    figures::recharge(tx, &before, earned)?;
+    history::count(&mut Group::of(tx), row.time_secs, |day| {
+        day.earned = day.earned.saturating_sub(before.charged).saturating_add(earned);
+    })?;
+    adjustment::book_taken_back(tx, payer, charged, earned.is_zero())
 }
 
 /// Raises the best voucher and what is spent; the new total.

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use farthing_control::types::{
     CallSums, OutcomeCounts, Series, SeriesPoint, SeriesRange, ServiceCalls, UsdcText,
 };
-use farthing_ledger::{Adjustment, CallFigures, Cause, Ledger, LedgerError, Position, Side, Subject, Window};
+use farthing_ledger::{Adjustment, CallFigures, Ledger, LedgerError, Position, Side, Subject, Window};
 use farthing_os::clock;
 use farthing_protocol::{Address, Outcome, ServiceId};
 
@@ -39,7 +39,7 @@ impl SeriesOf {
     /// Adjustments are of an owner at most, never of a service.
     fn wants_adjustment(&self, adjustment: &Adjustment) -> bool {
         let is_of = |owner| adjustment.side == Side::Payer && adjustment.peer == owner;
-        adjustment.cause != Cause::Earlier && self.service.is_none() && self.owner.is_none_or(is_of)
+        adjustment.is_of_its_day() && self.service.is_none() && self.owner.is_none_or(is_of)
     }
 }
 
