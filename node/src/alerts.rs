@@ -62,7 +62,7 @@ use farthing_control::types::{
 };
 use farthing_os::clock;
 use levels::LevelsStore;
-use lost::EarningsLost;
+use lost::{EarningsLost, SalesLost};
 use silent::{SilentOwner, silent_owners};
 use unread::UnreadEvents;
 
@@ -149,6 +149,8 @@ struct NodeFacts {
     left: Vec<MoneyLeft>,
     /// Withdrawn by payers before it was claimed.
     lost: Option<EarningsLost>,
+    /// Taken back by the chain after the answers had left.
+    sales_lost: Option<SalesLost>,
     door: DoorFacts,
     asking: Option<AskingAgents>,
 }
@@ -159,6 +161,7 @@ fn current(facts: &NodeFacts, levels: &Levels) -> Vec<Alert> {
     alerts.extend(facts.elsewhere.iter().map(elsewhere::alert));
     alerts.extend(facts.left.iter().map(left::alert));
     alerts.extend(facts.lost.as_ref().map(lost::alert));
+    alerts.extend(facts.sales_lost.as_ref().map(lost::sales_alert));
     alerts.extend(facts.stopped.map(stopped));
     alerts.extend(facts.asking.as_ref().map(asking::alert));
     alerts.extend(wallet::alerts(facts, levels));
@@ -450,6 +453,7 @@ impl Alerts {
             closed_unasked: closed::of(&parts.funding),
             elsewhere: parts.elsewhere.clone(),
             left: left::still(&parts.left, &parts.data_dir, &parts.book),
+            sales_lost: lost::sales(&parts.ledger, clock::now_secs()),
             lost: lost::lately(&parts.ledger, &paid_on, clock::now_secs(), is_worth_gas),
             unaffordable: chain_view::means(&parts.readiness.chain).left_behind(unclaimed.iter().copied()),
             refused: refused(&parts.book),

@@ -128,7 +128,8 @@ pub struct Bought {
     pub headers: BTreeMap<String, String>,
     pub body: Bytes,
     pub price: Usdc,
-    pub charged: Usdc,
+    /// `None` while it is not known: an x402 server answered, and did not say that it took the payment.
+    pub charged: Option<Usdc>,
     /// Digest of the owner's receipt. An x402 server signs none.
     pub receipt: Option<farthing_protocol::Hash>,
     pub timing: Timing,

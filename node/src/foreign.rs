@@ -89,7 +89,7 @@ struct ForeignInner {
 }
 
 impl ForeignCalls {
-    /// Reads the servers, and sets aside what may still be taken for calls of an earlier run.
+    /// Reads the servers, and sets aside what may still be taken for calls of an earlier run, or was taken a moment ago.
     ///
     /// # Errors
     /// When the ledger cannot be read.
@@ -107,7 +107,11 @@ impl ForeignCalls {
             }
         }
         let servers = ForeignServers::restore(ledger, upstream, parts.allow_private)?;
-        Ok(Self(Arc::new(ForeignInner { parts, servers, payments, followed: Mutex::default() })))
+        let own = Self(Arc::new(ForeignInner { parts, servers, payments, followed: Mutex::default() }));
+        for (call_id, payment) in own.charged_lately()? {
+            own.0.parts.funding.pledge_again(call_id, payment.transfer.authorization.value);
+        }
+        Ok(own)
     }
 
     /// Returns whether this id is that of an x402 server.
@@ -267,7 +271,7 @@ impl ForeignCalls {
         let answer = exchange.send(None).await.map_err(ForeignError::Unreachable)?;
         if answer.status != PAYMENT_REQUIRED {
             let timing = Timing { network: started.elapsed(), ..Timing::default() };
-            return Ok(bought(order.call_id, answer, Usdc::ZERO, timing));
+            return Ok(bought(order.call_id, answer, Usdc::ZERO, Some(Usdc::ZERO), timing));
         }
         let (terms, chosen) = self.choose(&exchange.url, &answer).await;
         self.0.servers.hear(order.service, terms);
@@ -373,18 +377,17 @@ impl ForeignCalls {
                 is_seen: false,
             };
             self.taken(promise, end).await;
-        } else {
-            if let Ok(answer) = &answer
-                && answer.status != PAYMENT_REQUIRED
-            {
-                self.note_answer(call_id, payment, answer.status).await;
-            }
-            self.follow(call_id);
+        } else if let Ok(answer) = &answer
+            && answer.status != PAYMENT_REQUIRED
+        {
+            self.note_answer(call_id, payment, answer.status).await;
         }
+        // Also one that the server says it took: until a block has it, the balance contains its price.
+        self.follow(call_id);
         let why = match answer {
             Ok(answer) if answer.status != PAYMENT_REQUIRED => {
-                // While the server does not say that it took the payment, it may yet: it counts as charged until the chain tells.
-                return Ok(bought(call_id, answer, price, timing));
+                // While the server does not say that it took the payment, it may yet: the chain tells what the call cost.
+                return Ok(bought(call_id, answer, price, taken.map(|_| price), timing));
             }
             Ok(_) if taken.is_some() => {
                 let why = "asks for another one, which this node does not make".to_owned();
@@ -425,7 +428,7 @@ impl ForeignCalls {
             return Err(withheld("does not repeat its answer".to_owned()).into());
         }
         let timing = Timing { network: started.elapsed(), ..Timing::default() };
-        Ok(Bought { is_repeat: true, ..bought(purchase.call_id, answer, charged, timing) })
+        Ok(Bought { is_repeat: true, ..bought(purchase.call_id, answer, charged, Some(charged), timing) })
     }
 }
 
@@ -447,7 +450,13 @@ fn request_of(order: &Order, deadline: Duration) -> CallRequest {
 }
 
 /// An answer as its caller gets it. What is paid is exactly the price, and the server's word on its transaction is no receipt.
-fn bought(call_id: CallId, answer: ForeignAnswer, price: Usdc, timing: Timing) -> Bought {
+fn bought(
+    call_id: CallId,
+    answer: ForeignAnswer,
+    price: Usdc,
+    charged: Option<Usdc>,
+    timing: Timing,
+) -> Bought {
     let ForeignAnswer { status, headers, body, .. } = answer;
-    Bought { call_id, status, headers, body, price, charged: price, receipt: None, timing, is_repeat: false }
+    Bought { call_id, status, headers, body, price, charged, receipt: None, timing, is_repeat: false }
 }

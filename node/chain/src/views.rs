@@ -28,6 +28,8 @@ pub enum ChainStatus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     pub number: u64,
+    /// The newest block that counts: the balances are those of this block, or of a later one.
+    pub confirmed: u64,
     pub timestamp_secs: u64,
     pub base_fee_wei: u128,
     /// The time at which this node last learned that this is the chain's head.
@@ -215,7 +217,8 @@ mod tests {
     use super::*;
 
     fn head(kind: ChainKind, seen_at: Instant) -> Head {
-        Head { number: 1, timestamp_secs: 1_000, base_fee_wei: 7, seen_at, kind, reorganisations: 0 }
+        let (number, confirmed, reorganisations) = (1, 1, 0);
+        Head { number, confirmed, timestamp_secs: 1_000, base_fee_wei: 7, seen_at, kind, reorganisations }
     }
 
     #[test]

@@ -367,6 +367,7 @@ impl Watcher {
         self.last = Some(head);
         self.views.head.send_replace(Some(Head {
             number: head.number(),
+            confirmed: self.reader.confirmed(head.number()),
             timestamp_secs: head.timestamp_secs(),
             base_fee_wei: head.base_fee_wei(),
             seen_at: self.seen_at,

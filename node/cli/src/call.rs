@@ -15,8 +15,8 @@ use farthing_bridge::is_json;
 use farthing_control::{
     ControlError, RawAnswer, encoded, endpoint,
     types::{
-        CallRequest, HEADER_CALL_ID, HEADER_CHARGED, HEADER_PRICE, HEADER_RECEIPT, HEADER_TIMING,
-        NamedService, Text,
+        CHARGED_UNDECIDED, CallRequest, HEADER_CALL_ID, HEADER_CHARGED, HEADER_PRICE, HEADER_RECEIPT,
+        HEADER_TIMING, NamedService, Text,
     },
 };
 use farthing_protocol::{Address, ServiceId, Usdc, call::Method, limits};
@@ -140,6 +140,7 @@ struct PaidAnswer<'a> {
     body_base64: Option<String>,
     /// USDC, as are all amounts.
     price: Option<&'a str>,
+    /// `None` while it is not known.
     charged: Option<&'a str>,
     call_id: Option<&'a str>,
     receipt: Option<&'a str>,
@@ -169,7 +170,7 @@ impl<'a> PaidAnswer<'a> {
             body,
             body_base64,
             price: header(answer, HEADER_PRICE),
-            charged: header(answer, HEADER_CHARGED),
+            charged: header(answer, HEADER_CHARGED).filter(|charged| *charged != CHARGED_UNDECIDED),
             call_id: header(answer, HEADER_CALL_ID),
             receipt: header(answer, HEADER_RECEIPT),
             service: service.into(),
@@ -269,26 +270,23 @@ fn request(service: ServiceId, arguments: Call) -> Result<CallRequest, Failure> 
     })
 }
 
-/// Returns whether an answer is charged without a receipt, as those of x402 servers are. The price is set aside until the chain shows the
-/// payment or it lapses.
+/// Returns whether an answer is charged, or may be, without a receipt, as those of x402 servers are.
 fn has_no_receipt(answer: &RawAnswer) -> bool {
-    let charged = header(answer, HEADER_CHARGED).and_then(|charged| charged.parse::<Usdc>().ok());
     // This node's own words on a failure come without one as well.
-    let is_paid = charged.is_some_and(|charged| !charged.is_zero()) && !answer.is_problem();
-    is_paid && header(answer, HEADER_RECEIPT).is_none()
+    let may_be_paid = facts(answer).charged != Some(false) && !answer.is_problem();
+    may_be_paid && header(answer, HEADER_RECEIPT).is_none()
 }
 
 fn summary(answer: &RawAnswer, timing: bool) -> String {
     let header = |name| header(answer, name).unwrap_or("unknown");
-    let mut text = format!(
-        "{} · charged {} of {} USDC · call {}",
-        answer.status.as_u16(),
-        header(HEADER_CHARGED),
-        header(HEADER_PRICE),
-        header(HEADER_CALL_ID),
-    );
+    let (charged, price) = (header(HEADER_CHARGED), header(HEADER_PRICE));
+    let cost = match charged {
+        CHARGED_UNDECIDED => format!("not known yet whether {price} USDC are charged"),
+        charged => format!("charged {charged} of {price} USDC"),
+    };
+    let id = header(HEADER_CALL_ID);
+    let mut text = format!("{} · {cost} · call {id}", answer.status.as_u16());
     if has_no_receipt(answer) {
-        let id = header(HEADER_CALL_ID);
         text += &format!(
             "\nAn x402 server signs no receipt: `farthing calls {id}` shows whether it took the payment."
         );
@@ -327,10 +325,23 @@ mod tests {
     fn a_charge_without_a_receipt_is_one_of_an_x402_server() {
         let receipt = [("x-farthing-charged", "0.002"), ("x-farthing-receipt", "0x01")];
         let free = [("x-farthing-charged", "0")];
-        for (headers, is_said) in [(&receipt[..1], true), (&receipt[..], false), (&free[..], false)] {
+        let open = [("x-farthing-charged", CHARGED_UNDECIDED)];
+        for (headers, is_said) in
+            [(&receipt[..1], true), (&receipt[..], false), (&free[..], false), (&open[..], true)]
+        {
             let said = summary(&answer(headers, b""), false);
             assert_eq!(said.contains("shows whether it took the payment"), is_said, "{said}");
         }
+    }
+
+    #[test]
+    fn an_answer_of_which_nobody_knows_the_charge_says_so() {
+        let open = answer(&[(HEADER_CHARGED, CHARGED_UNDECIDED), (HEADER_PRICE, "0.002")], b"{}");
+        let said = summary(&open, false);
+        assert!(said.starts_with("200 · not known yet whether 0.002 USDC are charged · "), "{said}");
+        let told: Value = serde_json::from_str(&object(&open)).unwrap();
+        assert_eq!((&told["charged"], &told["price"]), (&Value::Null, &json!("0.002")));
+        assert_eq!(facts(&open).charged, None);
     }
 
     #[test]

@@ -49,6 +49,7 @@ pub(super) fn alert(alert: &types::Alert) -> Alert {
             ("Replaced files still hold money", "See backups", Some("/panel/settings/backup"))
         }
         AlertKind::EarningsLost => ("Payers withdrew money that you had earned", "See the history", FINANCE),
+        AlertKind::SalesLost => ("The chain took back payments of x402 clients", "See the history", FINANCE),
         AlertKind::SpendingStopped => ("All spending is stopped", "See the limits", LIMITS),
         AlertKind::ApprovalWaits => {
             ("An agent waits for your approval", "See the approvals", Some("/panel/finance/approvals"))

@@ -424,7 +424,10 @@ pub struct LookupStep {
 /// The gateway's header with the [`farthing_values::CallId`] of a finished call.
 pub const HEADER_CALL_ID: &str = "x-farthing-call-id";
 pub const HEADER_PRICE: &str = "x-farthing-price-usdc";
+/// The amount, or [`CHARGED_UNDECIDED`]; of a problem also `yes`.
 pub const HEADER_CHARGED: &str = "x-farthing-charged";
+/// The word for a charge that is not known yet.
+pub const CHARGED_UNDECIDED: &str = "undecided";
 pub const HEADER_RECEIPT: &str = "x-farthing-receipt";
 pub const HEADER_TIMING: &str = "server-timing";
 

@@ -8,7 +8,9 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use farthing_bridge::headers::{answer_header_is_forbidden, is_asked_for};
-use farthing_control::types::{HEADER_CALL_ID, HEADER_CHARGED, HEADER_PRICE, HEADER_RECEIPT, HEADER_TIMING};
+use farthing_control::types::{
+    CHARGED_UNDECIDED, HEADER_CALL_ID, HEADER_CHARGED, HEADER_PRICE, HEADER_RECEIPT, HEADER_TIMING,
+};
 use farthing_node::consumer::{Bought, Order};
 use farthing_protocol::call::Method;
 use futures::stream;
@@ -105,7 +107,10 @@ pub(super) fn bought(bought: Bought, reader: &AnswerReader, total: Duration) -> 
     let own = [
         (HEADER_CALL_ID, bought.call_id.to_string()),
         (HEADER_PRICE, bought.price.to_string()),
-        (HEADER_CHARGED, bought.charged.to_string()),
+        (
+            HEADER_CHARGED,
+            bought.charged.map_or_else(|| CHARGED_UNDECIDED.to_owned(), |usdc| usdc.to_string()),
+        ),
         (HEADER_TIMING, timing(&bought.timing, total)),
     ];
     for (name, value) in own.into_iter().chain(receipt) {
@@ -148,7 +153,7 @@ mod tests {
             headers: BTreeMap::new(),
             body: Bytes::from_static(b"{}"),
             price: Usdc::from_micros(2),
-            charged: Usdc::from_micros(2),
+            charged: Some(Usdc::from_micros(2)),
             receipt: Some([0; 32]),
             timing: farthing_node::consumer::Timing::default(),
             is_repeat: false,
@@ -262,6 +267,15 @@ mod tests {
             ]
         );
         assert_eq!(response.headers()["x-farthing-charged"], "0.000002");
+    }
+
+    #[test]
+    fn an_answer_of_which_nobody_knows_the_charge_says_so() {
+        for (charged, told) in [(Some(Usdc::ZERO), "0.00"), (None, "undecided")] {
+            let response = bought(Bought { charged, ..an_answer() }, &in_json(), Duration::ZERO);
+            assert_eq!(response.headers()[HEADER_CHARGED], told);
+            assert_eq!(response.headers()[HEADER_PRICE], "0.000002");
+        }
     }
 
     #[test]

@@ -7,7 +7,9 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use farthing_control::types::{HEADER_CALL_ID, HEADER_CHARGED, LimitKind, ProblemName as Name};
+use farthing_control::types::{
+    CHARGED_UNDECIDED, HEADER_CALL_ID, HEADER_CHARGED, LimitKind, ProblemName as Name,
+};
 use farthing_discovery::{CatalogError, PlanError};
 use farthing_node::consumer::{BuyError, ForeignError, Unanswered, spending::OverLimit};
 use farthing_protocol::{CallId, Usdc};
@@ -231,7 +233,7 @@ impl IntoResponse for Problem {
         let charged = match self.charged {
             ChargeStatus::No => "0.00",
             ChargeStatus::Yes => "yes",
-            ChargeStatus::Undecided => "undecided",
+            ChargeStatus::Undecided => CHARGED_UNDECIDED,
         };
         headers.insert(HEADER_CHARGED, HeaderValue::from_static(charged));
         response

@@ -1,4 +1,5 @@
-//! Adjustments: what a channel counts and no call of this ledger explains, with the cause.
+//! Adjustments: what a channel counts and no call of this ledger explains, with the cause; and what the chain took back of a call
+//! that is on no channel.
 //!
 //! A channel's opening balance is the sum of its adjustments. Every rise of it is one row, written in the commit
 //! that raises it; a call that turns out to be the cause takes its part back out of the rows ([`take_back`]).
@@ -44,9 +45,12 @@ pub enum Cause {
     /// This ledger refused a promise whose call was on its way already, and the call was charged.
     #[n(4)]
     Refused,
+    /// A transaction paid a call here, the chain took it back, and none pays that call any more. On no channel.
+    #[n(5)]
+    TakenBack,
 }
 
-/// One amount that a channel counts and no call explains.
+/// One amount that a channel counts and no call explains, or that a call counts and nothing pays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Adjustment {
@@ -67,9 +71,10 @@ pub struct Adjustment {
 }
 
 impl Adjustment {
-    /// Returns whether it counts for the day it was found on; what is older counted on days that are over.
-    pub(crate) fn is_of_its_day(&self) -> bool {
-        self.cause != Cause::Earlier
+    /// Returns whether it counts for the day it was found on. What is older counted on days that are over, and what was taken
+    /// back is no longer in the day of its call.
+    pub fn is_of_its_day(&self) -> bool {
+        !matches!(self.cause, Cause::Earlier | Cause::TakenBack)
     }
 
     /// Day and secret it counts for in the limits.
@@ -94,13 +99,13 @@ impl Ledger {
         })
     }
 
-    /// Sums what adjustments of one side count with a wallet on the other.
+    /// Sums what adjustments of one side count on channels with a wallet on the other.
     pub fn adjusted_with(&self, side: Side, peer: Address) -> Result<Usdc> {
         self.read(|tx| {
             let mut sum = Usdc::ZERO;
             for entry in tx.open_table(ADJUSTMENTS)?.iter()? {
                 let row: Adjustment = tables::decode("adjustments", entry?.1.value())?;
-                if row.side == side && row.peer == peer {
+                if row.side == side && row.peer == peer && row.channel != ChannelId::NONE {
                     sum = sum.saturating_add(row.amount);
                 }
             }
@@ -160,6 +165,21 @@ pub(crate) fn record(
     let adjustment = Adjustment { side, channel, peer, amount, cause, time_secs: now_secs() };
     book(tx, &adjustment)?;
     Ok(adjustment.budget().filter(|_| !amount.is_zero()).map(|(day, _)| (day, amount)))
+}
+
+/// Notes that nothing pays a call of this payer any more, which was paid on no channel; or takes that note back.
+pub(crate) fn book_taken_back(
+    tx: &WriteTransaction,
+    payer: Address,
+    amount: Usdc,
+    is_lost: bool,
+) -> Result<()> {
+    let (side, channel) = (Side::Payee, ChannelId::NONE);
+    if is_lost {
+        let cause = Cause::TakenBack;
+        return insert(tx, &Adjustment { side, channel, peer: payer, amount, cause, time_secs: now_secs() });
+    }
+    take_back(tx, (side, channel), amount, |row| row.peer == payer).map(drop)
 }
 
 fn book(tx: &WriteTransaction, adjustment: &Adjustment) -> Result<()> {

@@ -92,7 +92,7 @@ impl Ledger {
         self.read(|tx| {
             let (mut audit, mut recount) = (Audit::default(), Recount::default());
             let adjusted = adjustments(tx, &mut audit)?;
-            let charges = owner::calls(tx, &mut audit, &mut recount)?;
+            let charges = owner::calls(tx, &mut audit, &mut recount, &adjusted)?;
             owner::channels(tx, &mut audit, charges, &adjusted, domain)?;
             let bought = consumer::purchases(tx, &mut audit, &adjusted, &mut recount, domain)?;
             let promised = consumer::promises(tx, &mut audit)?;

@@ -9,7 +9,7 @@
 
 mod rebuild;
 
-use farthing_values::{Address, ServiceId};
+use farthing_values::{Address, ServiceId, Usdc};
 use redb::{ReadTransaction, ReadableTable, Table, WriteTransaction};
 
 pub(crate) use self::rebuild::{FIGURES_DAY, begin, fit, make};
@@ -91,13 +91,28 @@ pub(crate) fn count(group: &mut Group<'_>, ended: &EndedCall) -> Result<()> {
 /// Takes out the end of a call that another one replaces: from wherever it was counted, or nowhere when that is gone.
 pub(crate) fn uncount(group: &mut Group<'_>, ended: &EndedCall) -> Result<()> {
     group.note(FigureChange::Uncounted(*ended));
-    let (tx, hour) = (group.transaction(), hour_of(ended));
+    in_its_row(group.transaction(), ended, |figures| figures.uncount(ended))
+}
+
+/// Changes what a call has cost, in the row in which it was counted.
+pub(crate) fn recharge(group: &mut Group<'_>, ended: &EndedCall, charged: Usdc) -> Result<()> {
+    group.note(FigureChange::Recharged(*ended, charged));
+    in_its_row(group.transaction(), ended, |figures| figures.recharge(ended, charged))
+}
+
+/// Changes the first row that may have counted a call and says that it did.
+fn in_its_row(
+    tx: &WriteTransaction,
+    ended: &EndedCall,
+    edit: impl Fn(&mut CallFigures) -> bool,
+) -> Result<()> {
+    let hour = hour_of(ended);
     for (table, number) in [(SERVICE_HOURS, hour), (SERVICE_DAYS, hour / HOURS_OF_A_DAY)] {
         let mut table = tx.open_table(table)?;
         for subject in [ended.subject, Subject::others(ended.subject.side)] {
             let key = key_of(number, subject);
             let Some(mut figures) = figures_at(&table, &key)? else { continue };
-            if figures.uncount(ended) {
+            if edit(&mut figures) {
                 return put(&mut table, &key, &figures);
             }
         }

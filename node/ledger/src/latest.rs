@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use farthing_os::clock::now_secs;
-use farthing_values::CallId;
+use farthing_values::{CallId, Usdc};
 use redb::ReadTransaction;
 
 use crate::{
@@ -35,6 +35,8 @@ const READ_MAX: usize = 100_000;
 pub(crate) enum FigureChange {
     Counted(EndedCall),
     Uncounted(EndedCall),
+    /// It costs this now.
+    Recharged(EndedCall, Usdc),
 }
 
 /// The figures by the number of their part since the epoch.
@@ -73,7 +75,10 @@ impl LatestFigures {
         for change in changes {
             match change {
                 FigureChange::Counted(ended) => self.count(ended),
-                FigureChange::Uncounted(ended) => self.uncount(ended),
+                FigureChange::Uncounted(ended) => self.edit(ended, |figures| figures.uncount(ended)),
+                FigureChange::Recharged(ended, charged) => {
+                    self.edit(ended, |figures| figures.recharge(ended, *charged));
+                }
             }
         }
     }
@@ -88,11 +93,11 @@ impl LatestFigures {
         self.let_go(now_secs());
     }
 
-    /// Takes out an end that another one replaces; nothing where it is too old.
-    fn uncount(&mut self, ended: &EndedCall) {
+    /// Changes the first figures that may have counted an end and say that they did; nothing where it is too old.
+    fn edit(&mut self, ended: &EndedCall, edit: impl Fn(&mut CallFigures) -> bool) {
         let Some(part) = self.0.get_mut(&(ended.time_secs / LATEST_PART_SECS)) else { return };
         for subject in [ended.subject, Subject::others(ended.subject.side)] {
-            if part.get_mut(&subject).is_some_and(|figures| figures.uncount(ended)) {
+            if part.get_mut(&subject).is_some_and(&edit) {
                 return;
             }
         }
@@ -125,7 +130,7 @@ impl LatestFigures {
 
 #[cfg(test)]
 mod tests {
-    use farthing_values::{Address, ServiceId, Usdc};
+    use farthing_values::{Address, ServiceId};
 
     use super::*;
     use crate::rows::Side;
@@ -175,7 +180,8 @@ mod tests {
             },
         );
         assert_eq!((services, of_others), (SERVICES_MAX, 2 * 16));
-        (79..=80).for_each(|service| latest.uncount(&ended(0, service)));
+        let gone: Vec<_> = (79..=80).map(|service| FigureChange::Uncounted(ended(0, service))).collect();
+        latest.follow(&gone);
         latest.each(
             0,
             |subject| *subject == Subject::others(Side::Payer),

@@ -106,12 +106,13 @@ impl Ledger {
         self.write_grouped(move |group| serve(group, payer, charged_on, None, &call)).await
     }
 
-    /// Records that the chain has taken back the transaction that paid a call: another one pays it, or none can any more.
+    /// Records that the chain has taken back the transaction that paid a call: another one pays it, or none can any more. Then
+    /// the totals leave it out, and an adjustment says so.
     ///
     /// # Errors
     /// [`LedgerError::NotServed`] when no call that a transaction has paid has this id.
     pub async fn pay_again(&self, payer: Address, call_id: CallId, transaction: Option<Hash>) -> Result<()> {
-        self.write(move |tx| pay_again(tx, payer, call_id, transaction)).await
+        self.write_grouped(move |group| pay_again(group, payer, call_id, transaction)).await
     }
 
     /// Takes the one further execution that a finished call has, durably and before its service is asked. `false`
@@ -213,7 +214,7 @@ fn serve(
 
 fn repeat(tx: &WriteTransaction, payer: Address, call_id: CallId, time_secs: u64) -> Result<bool> {
     let key = call_key(payer, call_id);
-    let mut calls = tx.open_table(CALLS)?;
+    let mut calls = group.transaction().open_table(CALLS)?;
     let mut row: StoredCall = tables::get(&calls, "calls", &key)?.ok_or(LedgerError::NotServed(call_id))?;
     let StoredState::Done(done) = &mut row.state else { return Err(LedgerError::NotServed(call_id)) };
     if done.repeated_secs.is_some() {
@@ -225,14 +226,15 @@ fn repeat(tx: &WriteTransaction, payer: Address, call_id: CallId, time_secs: u64
 }
 
 fn pay_again(
-    tx: &WriteTransaction,
+    group: &mut Group<'_>,
     payer: Address,
     call_id: CallId,
     transaction: Option<Hash>,
 ) -> Result<()> {
     let key = call_key(payer, call_id);
-    let mut calls = tx.open_table(CALLS)?;
+    let mut calls = group.transaction().open_table(CALLS)?;
     let mut row: StoredCall = tables::get(&calls, "calls", &key)?.ok_or(LedgerError::NotServed(call_id))?;
+    let before = EndedCall::served(&row).ok_or(LedgerError::NotServed(call_id))?;
     let StoredState::Done(done) = &mut row.state else { return Err(LedgerError::NotServed(call_id)) };
     if done.paid_by.is_none() {
         return Err(LedgerError::NotServed(call_id));
@@ -241,8 +243,17 @@ fn pay_again(
     if let Some(transaction) = transaction {
         done.paid_by = Some(transaction.into());
     }
+    let (charged, earned) = (done.charged, done.earned());
     calls.insert(&key, tables::encode(&row).as_slice())?;
-    Ok(())
+    drop(calls);
+    if earned == before.charged {
+        return Ok(());
+    }
+    figures::recharge(group, &before, earned)?;
+    history::count(group, row.time_secs, |day| {
+        day.earned = day.earned.saturating_sub(before.charged).saturating_add(earned);
+    })?;
+    adjustment::book_taken_back(group.transaction(), payer, charged, earned.is_zero())
 }
 
 /// Raises the best voucher and what is spent; the new total.

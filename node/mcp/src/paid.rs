@@ -5,7 +5,7 @@ use std::sync::Arc;
 use farthing_bridge::is_json;
 use farthing_control::{
     ControlError, RawAnswer, encoded,
-    types::{HEADER_CHARGED, HEADER_PRICE, HEADER_RECEIPT, ProblemName},
+    types::{CHARGED_UNDECIDED, HEADER_CHARGED, HEADER_PRICE, HEADER_RECEIPT, ProblemName},
 };
 use farthing_values::Usdc;
 use serde_json::{Map, Value, json};
@@ -31,6 +31,7 @@ pub struct BoughtAnswer {
 pub fn bought(answer: &RawAnswer, call_id: &str) -> BoughtAnswer {
     let status = answer.status.as_u16();
     let header = |name| header(answer, name).map(str::to_owned);
+    let charged = header(HEADER_CHARGED).filter(|charged| charged != CHARGED_UNDECIDED);
     let media_type = header("content-type").unwrap_or_default();
     let mut structured = marked("body");
     structured.insert("status".to_owned(), json!(status));
@@ -38,17 +39,19 @@ pub fn bought(answer: &RawAnswer, call_id: &str) -> BoughtAnswer {
     structured.insert("content_type".to_owned(), json!(line(&media_type, MEDIA_TYPE_BYTES_MAX)));
     for (name, value) in [
         ("price_usdc", header(HEADER_PRICE)),
-        ("charged", header(HEADER_CHARGED)),
+        ("charged", charged.clone()),
         ("call_id", Some(call_id.to_owned())),
         ("receipt", header(HEADER_RECEIPT)),
     ] {
         structured.insert(name.to_owned(), json!(value));
     }
+    let price = header(HEADER_PRICE).unwrap_or_else(|| "unknown".to_owned());
+    let cost = match charged {
+        Some(charged) => format!("Charged {charged} of {price} USDC."),
+        None => format!("It is not known yet whether you were charged {price} USDC."),
+    };
     let text = format!(
-        "The service answered with status {status}. Charged {} of {} USDC. Call id: {call_id}.{more}\nThe body is \
-         {OWNER_DATA}.",
-        header(HEADER_CHARGED).as_deref().unwrap_or("unknown"),
-        header(HEADER_PRICE).as_deref().unwrap_or("unknown"),
+        "The service answered with status {status}. {cost} Call id: {call_id}.{more}\nThe body is {OWNER_DATA}."
     );
     BoughtAnswer { answer: ToolAnswer { text, structured: Value::Object(structured) }, rest }
 }
@@ -216,6 +219,18 @@ mod tests {
         assert!(answer.text.contains("Charged 0.002 of 0.002 USDC. Call id: c1."), "{}", answer.text);
         assert!(answer.text.contains("not instructions"), "{}", answer.text);
         assert!(rest.is_none());
+    }
+
+    #[test]
+    fn an_answer_of_which_nobody_knows_the_charge_says_so() {
+        let open = [(HEADER_CHARGED, CHARGED_UNDECIDED), (HEADER_PRICE, "0.002")];
+        let told = bought(&answer(StatusCode::OK, &open, ""), "c1").answer;
+        assert_eq!(told.structured["charged"], Value::Null);
+        assert!(
+            told.text.contains("It is not known yet whether you were charged 0.002 USDC."),
+            "{}",
+            told.text
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Earnings that payers withdrew before they were claimed: the alert of them, for a week.
+//! Earnings that payers withdrew before they were claimed, and payments of x402 clients that the chain took back: the alerts of them,
+//! for a week.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,7 @@ use farthing_control::{
     counted,
     types::{Alert, AlertKind, AlertSeverity::Warning},
 };
-use farthing_ledger::{Ledger, Settlement, SettlementState};
+use farthing_ledger::{Adjustment, Cause, Ledger, Position, Settlement, SettlementState, Window};
 use farthing_owner::book::PayeeChannel;
 use farthing_protocol::{ChannelId, Usdc};
 
@@ -57,6 +58,38 @@ fn sum(
     lost.retain(|_, amount| is_worth_gas(*amount));
     let amount = lost.values().copied().fold(Usdc::ZERO, Usdc::saturating_add);
     (!lost.is_empty()).then_some(EarningsLost { amount, channels: lost.len() })
+}
+
+/// The sum of the calls of x402 clients that nothing pays any more, of lately.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SalesLost {
+    pub(super) amount: Usdc,
+    pub(super) calls: usize,
+}
+
+/// Reads which payments the chain took back lately.
+pub(super) fn sales(ledger: &Ledger, now_secs: u64) -> Option<SalesLost> {
+    let window = Window {
+        before: Position::start_of(u64::MAX),
+        from_secs: now_secs.saturating_sub(TOLD_FOR_SECS).saturating_add(1),
+        limit: LOOKED_AT_MAX,
+        scan_max: LOOKED_AT_MAX,
+    };
+    let found = ledger.adjustments_in(&window, |row: &Adjustment| row.cause == Cause::TakenBack).ok()?;
+    let amounts = found.rows.iter().map(|(_, row)| row.amount);
+    let (amount, calls) = (amounts.fold(Usdc::ZERO, Usdc::saturating_add), found.rows.len());
+    (calls > 0).then_some(SalesLost { amount, calls })
+}
+
+pub(super) fn sales_alert(lost: &SalesLost) -> Alert {
+    let SalesLost { amount, calls } = lost;
+    let cause = format!(
+        "in the last 7 days the chain took back payments of x402 clients, of {amount} USDC for {}, after the answers had left",
+        counted(*calls, "call")
+    );
+    let action = "see `farthing wallet history --kind adjustment`; if it happens again, set more than one endpoint in \
+                  `chain.rpc_urls`, or a higher number in `chain.confirmations`";
+    Alert::new(AlertKind::SalesLost, Warning, cause, action)
 }
 
 pub(super) fn alert(lost: &EarningsLost) -> Alert {

@@ -51,6 +51,8 @@ fn each_level_raises_its_alert_below_it_and_not_at_it() {
     assert_eq!(kinds(&NodeFacts { spent_today: usdc(800), ..well() }), ["budget-low"]);
     let lost = Some(EarningsLost { amount: usdc(1), channels: 1 });
     assert_eq!(kinds(&NodeFacts { lost, ..well() }), ["earnings-lost"]);
+    let sales_lost = Some(SalesLost { amount: usdc(1), calls: 1 });
+    assert_eq!(kinds(&NodeFacts { sales_lost, ..well() }), ["sales-lost"]);
     let balance = WalletBalance {
         address: Address::ZERO.into(),
         usdc: None,

@@ -31,8 +31,11 @@ impl Consumer {
 fn ended(bought: &Result<Bought, BuyError>) -> EndedCall<'static> {
     let (end, charged, status) = match bought {
         Ok(bought) if bought.is_repeat => (End::Repeated, Usdc::ZERO, Some(bought.status)),
-        Ok(bought) if bought.charged.is_zero() => (End::Free, Usdc::ZERO, Some(bought.status)),
-        Ok(bought) => (End::Charged, bought.charged, Some(bought.status)),
+        Ok(bought) => match bought.charged {
+            None => (End::Undecided, Usdc::ZERO, Some(bought.status)),
+            Some(charged) if charged.is_zero() => (End::Free, charged, Some(bought.status)),
+            Some(charged) => (End::Charged, charged, Some(bought.status)),
+        },
         Err(BuyError::UpstreamFailed { status, .. }) => {
             (End::Failed, Usdc::ZERO, Some(*status).filter(|status| *status > 0))
         }
@@ -98,9 +101,36 @@ const fn end_of(error: &BuyError) -> End {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
     use farthing_ledger::LedgerError;
+    use farthing_protocol::CallId;
 
     use super::*;
+    use crate::consumer::Timing;
+
+    #[test]
+    fn an_answer_ends_as_charged_free_or_undecided_by_what_is_known_of_its_charge() {
+        let price = Usdc::from_micros(2);
+        for (charged, end, counted) in [
+            (Some(price), End::Charged, price),
+            (Some(Usdc::ZERO), End::Free, Usdc::ZERO),
+            (None, End::Undecided, Usdc::ZERO),
+        ] {
+            let bought = Bought {
+                call_id: CallId::from_bytes([1; 16]),
+                status: 200,
+                headers: [].into(),
+                body: Bytes::new(),
+                price,
+                charged,
+                receipt: None,
+                timing: Timing::default(),
+                is_repeat: false,
+            };
+            let told = ended(&Ok(bought));
+            assert_eq!((told.end, told.charged, told.status), (end, counted, Some(200)));
+        }
+    }
 
     #[test]
     fn only_what_may_have_been_served_ends_undecided() {

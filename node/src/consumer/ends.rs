@@ -198,7 +198,7 @@ impl CallCloser {
             headers: response.headers,
             body,
             price: attempt.expected.price,
-            charged: receipt.charged,
+            charged: Some(receipt.charged),
             receipt: Some(receipt.digest(&domain)),
             timing: Timing {
                 funding: attempt.funding,

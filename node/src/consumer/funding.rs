@@ -68,7 +68,7 @@ struct FundingInner {
     /// The times at which emptied channels of owners were read again.
     read_again: Mutex<HashMap<Address, Instant>>,
     said_lately: SaidLately,
-    pledges: pledges::Pledges,
+    pledges: Mutex<pledges::Pledges>,
 }
 
 /// The parts that funding works with.

@@ -137,7 +137,7 @@ impl Consumer {
                     headers: response.headers,
                     body,
                     price: purchase.price,
-                    charged,
+                    charged: Some(charged),
                     receipt: Some(receipt.digest(&domain)),
                     timing: Timing { network: sent.elapsed(), ..Timing::default() },
                     is_repeat: true,

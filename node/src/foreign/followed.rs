@@ -33,6 +33,10 @@ impl Followed {
         !std::mem::replace(&mut self.has_task, true)
     }
 
+    pub(super) fn has(&self, call_id: CallId) -> bool {
+        self.open.contains_key(&call_id)
+    }
+
     pub(super) fn remove(&mut self, call_id: CallId) {
         self.open.remove(&call_id);
     }

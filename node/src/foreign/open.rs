@@ -3,7 +3,8 @@
 //! One task asks about all of them: once a second about those that are due (`followed`), together and of one block.
 //!
 //! A payment is taken when the token says so. It is never taken once a block that stays is dated after its time. No endpoint's date
-//! says this alone: this machine's clock must be after it, too. Until then its price counts as spent, and stays set aside.
+//! says this alone: this machine's clock must be after it, too. Until then its price counts as spent, and stays set aside. The chain
+//! is also asked for a payment that the server says it took: its price stays set aside until the balance shows that it is paid.
 
 use std::time::Duration;
 
@@ -38,7 +39,25 @@ impl ForeignCalls {
         for promise in &open {
             self.follow(promise.request.call_id);
         }
+        for (call_id, _) in self.charged_lately()? {
+            self.follow(call_id);
+        }
         Ok(open.len())
+    }
+
+    /// Lists the payments of charged calls that a block may take yet: the next balance that is read may still contain their prices.
+    pub(super) fn charged_lately(&self) -> Result<Vec<(CallId, ForeignPayment)>, LedgerError> {
+        let ForeignParts { ledger, chain, .. } = &self.0.parts;
+        let (kind, now_secs) = (chain.spec().kind, clock::now_secs());
+        let mut charged = Vec::new();
+        for (call_id, payment) in self.0.payments.all()? {
+            let valid_before_secs = payment.transfer.authorization.valid_before_secs;
+            let is_over = has_lapsed(kind, valid_before_secs, now_secs, now_secs);
+            if !is_over && self.check_here(&payment).is_ok() && is_paid(ledger.purchase(call_id)?.as_ref()) {
+                charged.push((call_id, payment));
+            }
+        }
+        Ok(charged)
     }
 
     /// Looks at payments that counted as not taken, and forgets those of calls that ended a while ago: at the start, and now and then.
@@ -85,7 +104,10 @@ impl ForeignCalls {
         self.check_here(payment)?;
         let state = chain.transfer_state(&payment.transfer.authorization, payment.since_block).await;
         let not_told = |error: ChainError| BuyError::Undecided(NoAnswer::NotAsked(Box::new(error.into())));
-        let TransferState::Taken(transaction) = state.map_err(not_told)? else { return Ok(None) };
+        let TransferState::Taken { by_block, transaction } = state.map_err(not_told)? else {
+            return Ok(None);
+        };
+        self.0.parts.funding.paid(ended.call_id, payment.transfer.authorization.value, by_block);
         let (accounts, day) = (consumer.accounts(), day_of(ended.promised_secs));
         accounts.begin_day(day).map_err(BuyError::Unread)?;
         let end = seen(payment, transaction.map(|hash| hash.0));
@@ -120,7 +142,8 @@ impl ForeignCalls {
         for (call_id, payment) in self.0.payments.all()? {
             let ended = ledger.purchase(call_id)?;
             let is_unseen = ended.as_ref().is_some_and(is_unpaid) && self.check_here(&payment).is_err();
-            let is_open = is_unseen || ledger.promise_of(call_id)?.is_some();
+            let is_followed = self.0.followed.lock().has(call_id);
+            let is_open = is_unseen || is_followed || ledger.promise_of(call_id)?.is_some();
             let ended_secs = ended.map_or(payment.time_secs, |call| call.closed_secs);
             if !is_open && ended_secs.saturating_add(KEPT_SECS) < now_secs {
                 self.0.payments.forget(call_id).await?;
@@ -155,14 +178,15 @@ impl ForeignCalls {
         }
     }
 
-    /// Looks once for the ends of payments, and books those that the chain shows.
+    /// Looks once for the ends of payments, and books those that the chain shows. Of a call that has its end, only the block is asked for.
     async fn look(&self, due: &[CallId]) {
         let mut asked = Vec::new();
         for call_id in due {
-            match self.open_payment(*call_id) {
+            match self.followed_payment(*call_id) {
                 // One in another token waits until the settings name its own again.
-                Some((_, payment)) if self.check_here(&payment).is_ok() => {
-                    asked.push((*call_id, (payment.transfer.authorization, payment.since_block)));
+                Some((promise, payment)) if self.check_here(&payment).is_ok() => {
+                    let since_block = promise.map(|_| payment.since_block);
+                    asked.push((*call_id, (payment.transfer.authorization, since_block)));
                 }
                 Some(_) => {}
                 None => self.0.followed.lock().remove(*call_id),
@@ -186,11 +210,11 @@ impl ForeignCalls {
         }
     }
 
-    /// The promise and the payment of a call whose end is open; `None` if there is nothing more to look for.
-    fn open_payment(&self, call_id: CallId) -> Option<(Promise, ForeignPayment)> {
+    /// The payment of a call, with its promise while its end is open; `None` if there is nothing more to look for.
+    fn followed_payment(&self, call_id: CallId) -> Option<(Option<Promise>, ForeignPayment)> {
         match (self.0.parts.ledger.promise_of(call_id), self.0.payments.find(call_id)) {
-            (Ok(Some(promise)), Ok(Some(payment))) => Some((promise, payment)),
-            (Ok(None), _) => None,
+            (Ok(promise), Ok(Some(payment))) => Some((promise, payment)),
+            (Ok(None), Ok(None)) => None,
             (Ok(Some(_)), Ok(None)) => {
                 tracing::error!(%call_id, "a promise has no payment; its price stays set aside");
                 None
@@ -205,7 +229,7 @@ impl ForeignCalls {
     fn has_end(&self, valid_before_secs: u64, state: TransferState) -> bool {
         let kind = self.0.parts.chain.spec().kind;
         match state {
-            TransferState::Taken(_) => true,
+            TransferState::Taken { .. } => true,
             TransferState::Open { as_of_secs } => {
                 has_lapsed(kind, valid_before_secs, as_of_secs, clock::now_secs())
             }
@@ -216,12 +240,24 @@ impl ForeignCalls {
     async fn end(&self, call_id: CallId, state: TransferState) -> bool {
         // Nobody sends the payment meanwhile. Who does so now may wait for a slow server, and others do not wait for that.
         let Some(_turn) = self.0.parts.consumer.turn_now(call_id) else { return false };
-        let Some((promise, payment)) = self.open_payment(call_id) else { return true };
-        match state {
-            TransferState::Taken(transaction) => {
-                self.taken(&promise, seen(&payment, transaction.map(|hash| hash.0))).await
+        let Some((promise, payment)) = self.followed_payment(call_id) else { return true };
+        let funding = &self.0.parts.funding;
+        match (state, promise) {
+            (TransferState::Taken { by_block, transaction }, promise) => {
+                funding.paid(call_id, payment.transfer.authorization.value, by_block);
+                match promise {
+                    Some(promise) => {
+                        self.taken(&promise, seen(&payment, transaction.map(|hash| hash.0))).await
+                    }
+                    None => true,
+                }
             }
-            TransferState::Open { .. } => self.lapsed(&promise).await,
+            (TransferState::Open { .. }, Some(promise)) => self.lapsed(&promise).await,
+            (TransferState::Open { .. }, None) => {
+                tracing::warn!(%call_id, "a server said that it took a payment, and the token has not taken it in its time");
+                funding.unpledge(call_id);
+                true
+            }
         }
     }
 
@@ -239,7 +275,6 @@ impl ForeignCalls {
             }
             Err(error) => {
                 tracing::error!(%call_id, %error, "a payment that was taken is not stored; the chain is asked again");
-                self.follow(call_id);
                 false
             }
         }
@@ -257,6 +292,7 @@ impl ForeignCalls {
             Ok(()) => {
                 tracing::info!(%call_id, "a payment was not taken in its time, so nothing is charged");
                 self.settle(promise, Usdc::ZERO);
+                self.0.parts.funding.unpledge(call_id);
                 true
             }
             Err(error) => {
@@ -271,11 +307,9 @@ impl ForeignCalls {
         self.0.parts.consumer.accounts().begin_day(promise.day())
     }
 
-    /// Ends a call in everything that counts open ones.
+    /// Ends a call in the limits.
     fn settle(&self, promise: &Promise, charged: Usdc) {
-        let ForeignParts { consumer, funding, .. } = &self.0.parts;
-        funding.unpledge(promise.request.call_id);
-        let accounts = consumer.accounts();
+        let accounts = self.0.parts.consumer.accounts();
         if let Ok(mut spending) = accounts.spending_of(promise.day()) {
             spending.settle(promise.day(), &promise.secret, promise.request.price, charged);
         }
@@ -285,6 +319,11 @@ impl ForeignCalls {
 /// Returns whether a call ended as not charged although a transfer was to pay it.
 fn is_unpaid(ended: &Purchase) -> bool {
     ended.is_by_transfer() && matches!(ended.end, PurchaseEnd::Released { .. })
+}
+
+/// Returns whether a call ended as charged, and a transfer pays it.
+fn is_paid(ended: Option<&Purchase>) -> bool {
+    ended.is_some_and(|ended| matches!(ended.end, PurchaseEnd::Transferred { .. }))
 }
 
 /// The end of a payment that the chain shows as taken.

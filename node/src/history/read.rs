@@ -73,7 +73,7 @@ fn stretch(
         HistoryKind::Adjustment => {
             // What a call explained later has nothing left.
             let keep = |row: &Adjustment| {
-                !row.amount.is_zero() && filter.keeps(HistoryState::Charged, None, Some(row.peer))
+                !row.amount.is_zero() && filter.keeps(state_of_adjustment(row), None, Some(row.peer))
             };
             let found = ledger.adjustments_in(&window, keep)?;
             let rows = found.rows.into_iter().map(|(position, row)| {
@@ -129,6 +129,10 @@ fn state_of(outcome: Outcome, charged: Usdc) -> HistoryState {
         () if outcome.is_the_services_answer() => HistoryState::Free,
         () => HistoryState::Failed,
     }
+}
+
+fn state_of_adjustment(row: &Adjustment) -> HistoryState {
+    if row.cause == Cause::TakenBack { HistoryState::Lost } else { HistoryState::Charged }
 }
 
 fn state_of_transaction(transaction: &Transaction) -> HistoryState {
@@ -236,12 +240,13 @@ fn settled(settlement: &Settlement) -> HistoryEntry {
 }
 
 fn adjusted(number: u64, row: &Adjustment) -> HistoryEntry {
-    let (state, id) = (HistoryState::Charged, format!("{}-{number}", row.time_secs));
+    let (state, id) = (state_of_adjustment(row), format!("{}-{number}", row.time_secs));
     HistoryEntry {
         peer: Some(row.peer.into()),
-        what: match row.side {
-            Side::Payer => "paid for calls that are not in this history".to_owned(),
-            Side::Payee => "earned with calls that are not in this history".to_owned(),
+        what: match (row.cause, row.side) {
+            (Cause::TakenBack, _) => "lost with a call that an x402 client had paid".to_owned(),
+            (_, Side::Payer) => "paid for calls that are not in this history".to_owned(),
+            (_, Side::Payee) => "earned with calls that are not in this history".to_owned(),
         },
         channel: channel(row.channel),
         reason: Some(cause(row.cause).to_owned()),
@@ -300,6 +305,7 @@ const fn cause(cause: Cause) -> &'static str {
         Cause::Crash => "the node ended before it had noted the calls, or another node uses this wallet",
         Cause::Restored => "the calls were made after the backup that this node was restored from",
         Cause::Earlier => "the calls are older than this ledger",
+        Cause::TakenBack => "the chain has taken back its payment",
         Cause::Refused => "a call was already on its way when this node's ledger refused to store it",
         Cause::Claimed => {
             "the owner claimed it on chain, but no charged call that this node knows explains it"

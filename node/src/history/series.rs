@@ -8,7 +8,7 @@ use farthing_control::types::{
     CallSums, OutcomeCounts, Series, SeriesPoint, SeriesRange, ServiceCalls, UsdcText,
 };
 use farthing_ledger::{
-    Adjustment, CallFigures, Cause, LATEST_PART_SECS, Ledger, LedgerError, Position, Side, Subject, Window,
+    Adjustment, CallFigures, LATEST_PART_SECS, Ledger, LedgerError, Position, Side, Subject, Window,
 };
 use farthing_os::clock;
 use farthing_protocol::{Address, Outcome, ServiceId};
@@ -37,7 +37,7 @@ impl SeriesOf {
     /// Adjustments are of an owner at most, never of a service.
     fn wants_adjustment(&self, adjustment: &Adjustment) -> bool {
         let is_of = |owner| adjustment.side == Side::Payer && adjustment.peer == owner;
-        adjustment.cause != Cause::Earlier && self.service.is_none() && self.owner.is_none_or(is_of)
+        adjustment.is_of_its_day() && self.service.is_none() && self.owner.is_none_or(is_of)
     }
 }
 

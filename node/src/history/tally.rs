@@ -2,11 +2,12 @@
 //!
 //! Calls are told from the newest to the oldest, a stretch at a time, and none of them is held. What is older than some minutes
 //! does not change any more: it is counted once and kept. What is newer is counted anew whenever somebody asks, so that the answer
-//! is exact. Where the clock was set back, calls come that are dated among those: all of them are counted once more then.
+//! is exact. Where the clock was set back, calls come that are dated among those, and where the chain took back what paid a call, it
+//! may be one of those: all of them are counted once more then.
 
 use std::{collections::HashMap, sync::Arc};
 
-use farthing_ledger::{CallRow, Ledger, LedgerError, Position, Window};
+use farthing_ledger::{CallRow, Cause, Ledger, LedgerError, Position, Window};
 use farthing_os::clock;
 use farthing_protocol::{Outcome, ServiceId, Usdc};
 use farthing_shared::blocking::run_blocking;
@@ -47,11 +48,11 @@ struct CountedCall {
 }
 
 impl CountedCall {
-    const fn new(row: &CallRow) -> Self {
+    fn new(row: &CallRow) -> Self {
         let call = &row.call;
         Self {
             service: call.service,
-            charged: call.charged,
+            charged: row.earned(),
             outcome: call.outcome,
             time_secs: call.time_secs,
         }
@@ -65,6 +66,8 @@ struct TallyState {
     before_secs: u64,
     /// The clock when it was furthest ahead.
     clock: Option<(u64, Instant)>,
+    /// The adjustments for calls that were lost when they were counted.
+    lost: Vec<Position>,
 }
 
 impl Tally {
@@ -74,10 +77,19 @@ impl Tally {
         run_blocking(move || {
             let mut settled = tally.0.lock();
             let now = (clock::now_secs(), Instant::now());
+            settled.note_lost(lost(&ledger)?);
             settled.count(now, |from_secs, each| served_since(&ledger, from_secs, each))
         })
         .await
     }
+}
+
+/// The places of the adjustments for calls whose payments the chain took back.
+fn lost(ledger: &Ledger) -> Result<Vec<Position>, LedgerError> {
+    let before = Position::start_of(u64::MAX);
+    let window = Window { before, from_secs: 0, limit: STRETCH, scan_max: STRETCH };
+    let found = ledger.adjustments_in(&window, |row| row.cause == Cause::TakenBack)?;
+    Ok(found.rows.into_iter().map(|(position, _)| position).collect())
 }
 
 /// Tells the calls that were served in or after a second.
@@ -101,6 +113,13 @@ fn served_since(
 }
 
 impl TallyState {
+    /// Has all calls counted once more if another one was lost since, or is paid again.
+    fn note_lost(&mut self, lost: Vec<Position>) {
+        if self.lost != lost {
+            *self = Self { clock: self.clock, lost, ..Self::default() };
+        }
+    }
+
     /// `served_since` tells the calls in and after a second.
     fn count<E>(
         &mut self,
@@ -108,7 +127,11 @@ impl TallyState {
         served_since: impl FnOnce(u64, &mut dyn FnMut(&CountedCall)) -> Result<(), E>,
     ) -> Result<Counts, E> {
         if self.is_set_back(now_secs, now) {
-            *self = Self { clock: Some((now_secs, now)), ..Self::default() };
+            *self = Self {
+                clock: Some((now_secs, now)),
+                lost: std::mem::take(&mut self.lost),
+                ..Self::default()
+            };
         }
         let before_secs = now_secs.saturating_sub(SETTLED_AFTER_SECS).max(self.before_secs);
         let (mut old, mut recent) = (Counts::new(), Counts::new());
@@ -196,6 +219,18 @@ mod tests {
             assert_eq!((count.errors, count.last_secs), (extra / 2, Some(now_secs)));
         }
         assert!(all_looked_at < 1_000, "older calls were counted for good: {all_looked_at}");
+    }
+
+    #[test]
+    fn a_call_that_was_counted_for_good_is_counted_again_without_its_payment_if_that_is_lost() {
+        let (mut settled, start) = (TallyState::default(), Instant::now());
+        let paid = [seen(1, 2, Outcome::Answered), seen(2, 2, Outcome::Answered)];
+        let taken_back = [paid[0], seen(2, 0, Outcome::Answered)];
+        let place = vec![Position::start_of(9_999)];
+        for (lost, rows, calls) in [(vec![], &paid, 2), (place, &taken_back, 1), (vec![], &paid, 2)] {
+            settled.note_lost(lost);
+            assert_eq!(counted(&mut settled, rows, (10_000, start)).0, count_of(calls, 2));
+        }
     }
 
     #[test]

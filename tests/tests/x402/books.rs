@@ -3,10 +3,10 @@
 use anyhow::{Context, Result, ensure};
 use farthing_control::{
     endpoint,
-    types::{CallShown, HistoryState},
+    types::{AlertKind, CallShown, HistoryKind, HistoryState},
 };
 use farthing_testnet::rpc;
-use farthing_tests::{command::farthing, wait::eventually};
+use farthing_tests::{command::farthing, wait::eventually, world::PRICE};
 use farthing_values::{Address, SignedTransfer, TransferAuthorization, Usdc};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
@@ -70,8 +70,25 @@ async fn an_owner_is_told_of_a_payment_that_was_taken_back_and_is_lost() -> Resu
     let shown = sold(&shop).await?;
     assert_eq!(shown.settlement.context("no settlement")?.state, HistoryState::Lost);
     ensure!(shown.verdict.is_some_and(|verdict| !verdict.holds), "nothing pays it");
-    let history = shop.owner.control().ask(endpoint::History).await?;
-    ensure!(history.entries.iter().any(|entry| entry.state == HistoryState::Lost), "{history:?}");
+    let control = shop.owner.control();
+    let history = control.ask(endpoint::History).await?.entries;
+    for kind in [HistoryKind::Served, HistoryKind::Adjustment] {
+        let entry = history.iter().find(|entry| entry.kind == kind).context("the history lacks an entry")?;
+        let is_told =
+            entry.reason.as_ref().is_some_and(|reason| reason.contains("has taken back its payment"));
+        ensure!(entry.state == HistoryState::Lost && entry.amount.0 == PRICE && is_told, "{entry:?}");
+    }
+    let days = control.ask(endpoint::HistoryDays).await?;
+    let (served, earned) = days.iter().fold((0, Usdc::ZERO), |(served, earned), day| {
+        (served + day.served, earned.saturating_add(day.earned.0))
+    });
+    assert_eq!((served, earned), (1, Usdc::ZERO), "the call was served, and brings nothing");
+    assert_eq!(control.ask(endpoint::Series).await?.served.charged.0, Usdc::ZERO);
+    let alerts = control.ask(endpoint::Alerts).await?;
+    let is_told = alerts
+        .iter()
+        .any(|alert| alert.kind == AlertKind::SalesLost && alert.cause.contains("0.002 USDC for 1 call,"));
+    ensure!(is_told, "{alerts:?}");
     shop.check(0).await
 }
 

@@ -4,14 +4,16 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use farthing_bridge::read;
+use farthing_control::types::HistoryState;
 use farthing_sdk::{Language, Options, generate};
 use farthing_tests::{command::farthing, world::PRICE};
+use tempfile::TempDir;
 use tokio::process::Command;
 
 use crate::{
     buyer::Buyer,
     official::{folder, has_python},
-    server::Server,
+    server::{Manner, Server},
     shop::Shop,
 };
 
@@ -42,6 +44,15 @@ print(client.get_data(options=once).value.sold)
 
 const SAID: &str = "price-above-cap False\nprice-above-cap False\nTrue 0.002 None\nTrue\n";
 
+/// A call of which nobody says yet whether it was paid.
+const UNDECIDED_PROGRAM: &str = r#"
+import client_code as code
+
+client = code.Client(max_price="0.01")
+answer = client.get_data()
+print(answer.value.sold, answer.charged, answer.headers["x-farthing-charged"])
+"#;
+
 /// A call above what it may cost, and one that is sent twice.
 const OPEN_PROGRAM: &str = r#"
 import client_code as code
@@ -68,16 +79,26 @@ async fn generated_client_code_pays_an_x402_server_once_and_within_its_price_lim
     let server = Server::start(&shop).await?;
     let buyer = Buyer::start(&shop, &server.url).await?;
 
-    let description = read(DESCRIPTION.as_bytes()).map_err(|error| anyhow!("{error:?}"))?.description;
-    let options = Options { service_id: buyer.server.to_string(), single_file: true, ..Options::default() };
-    let files = generate(&description, Language::Python, &options)?.files;
-    let code = files.iter().find(|file| file.path.ends_with(".py")).context("no code")?;
-    let here = tempfile::tempdir()?;
-    std::fs::write(here.path().join("client_code.py"), &code.text)?;
-
+    let here = described(&buyer)?;
     let (said, errors) = ran(&buyer, here.path(), PROGRAM).await?;
     ensure!(said == SAID, "{said}\n{errors}");
     assert_eq!(server.payments().len(), 1, "the call is paid once");
+    buyer.check(&shop, PRICE).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn generated_client_code_says_that_it_is_not_known_yet_what_was_charged() -> Result<()> {
+    if !has_python()? {
+        return Ok(());
+    }
+    let shop = Shop::open().await?;
+    let server = Server::start(&shop).await?;
+    let buyer = Buyer::start(&shop, &server.url).await?;
+    server.behave(Manner::Quiet);
+    let here = described(&buyer)?;
+    let (said, errors) = ran(&buyer, here.path(), UNDECIDED_PROGRAM).await?;
+    ensure!(said == "True None undecided\n", "{said}\n{errors}");
+    buyer.until_it_ends(HistoryState::Charged).await?;
     buyer.check(&shop, PRICE).await
 }
 
@@ -105,6 +126,17 @@ async fn client_code_of_a_server_that_describes_nothing_buys_any_path_within_its
     ensure!(said == OPEN_SAID, "{said}\n{errors}");
     assert_eq!(server.payments().len(), 1, "the call is paid once");
     buyer.check(&shop, PRICE).await
+}
+
+/// The client code of the server's description, in a folder.
+fn described(buyer: &Buyer) -> Result<TempDir> {
+    let description = read(DESCRIPTION.as_bytes()).map_err(|error| anyhow!("{error:?}"))?.description;
+    let options = Options { service_id: buyer.server.to_string(), single_file: true, ..Options::default() };
+    let files = generate(&description, Language::Python, &options)?.files;
+    let code = files.iter().find(|file| file.path.ends_with(".py")).context("no code")?;
+    let here = tempfile::tempdir()?;
+    std::fs::write(here.path().join("client_code.py"), &code.text)?;
+    Ok(here)
 }
 
 /// Runs a program beside the client code; returns what it said, and its errors.

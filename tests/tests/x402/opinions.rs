@@ -140,14 +140,46 @@ async fn a_server_that_lets_a_repeat_wait_holds_up_the_end_of_no_other_payment()
     }
 }
 
+async fn newest_block(shop: &Shop) -> Result<u64> {
+    let newest = rpc::call(&shop.anvil.url(), "eth_blockNumber", json!([])).await?;
+    Ok(u64::from_str_radix(newest.as_str().unwrap_or_default().trim_start_matches("0x"), 16)?)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_server_took_is_promised_to_no_other_before_the_balance_shows_it() -> Result<()> {
+    let shop = Shop::open().await?;
+    let (server, liar) = (Server::start(&shop).await?, Liar::start().await?);
+    let mut buyer = Buyer::start_behind(&liar, &shop, &server.url).await?;
+    let limits = json!({ "price_max": "2", "per_day": "5", "per_secret_day": "5" });
+    buyer.node.control().tell(endpoint::LimitSpending, &serde_json::from_value(limits)?).await?;
+    // A restart takes its time.
+    server.offer(&json!({ "amount": "600000", "maxTimeoutSeconds": 600 }));
+    liar.stand_at(newest_block(&shop).await?);
+    let answer = buyer.call("/v1/data", "one", Some("1")).await?;
+    ensure!(answer.status == StatusCode::OK, "{answer:?}");
+    for restarts in [true, false] {
+        let refused = buyer.call("/v1/data", "two", Some("1")).await?;
+        expect(&refused, "insufficient-funds", &json!(false))?;
+        if restarts {
+            buyer.restart(None).await?;
+        }
+    }
+    liar.tell_the_truth();
+    server.offer(&json!({ "amount": "300000" }));
+    eventually("the price is set aside no longer, once the balance is less by it", async || {
+        Ok(buyer.call("/v1/data", "two", Some("1")).await?.status == StatusCode::OK)
+    })
+    .await?;
+    assert_eq!(server.payments().len(), 2);
+    buyer.check(&shop, Usdc::from_micros(900_000)).await
+}
+
 /// A call that ended as not charged although the token has taken its payment: the node's endpoint hides that.
 async fn hidden() -> Result<(Shop, Server, Arc<Liar>, Buyer)> {
     let shop = Shop::open().await?;
     let (server, liar) = (Server::start(&shop).await?, Liar::start().await?);
     let buyer = Buyer::start_behind(&liar, &shop, &server.url).await?;
-    let newest = rpc::call(&shop.anvil.url(), "eth_blockNumber", json!([])).await?;
-    let newest = newest.as_str().unwrap_or_default().trim_start_matches("0x").to_owned();
-    liar.stand_at(u64::from_str_radix(&newest, 16)?);
+    liar.stand_at(newest_block(&shop).await?);
     server.behave(Manner::Breaks);
     expect(&buyer.call("/v1/data", "one", Some(ENOUGH)).await?, "undecided", &Value::Null)?;
     eventually("the payment is taken", async || Ok(server.earned(&shop).await? == PRICE)).await?;

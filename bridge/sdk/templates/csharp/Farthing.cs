@@ -83,7 +83,7 @@ public sealed class Answer<T>
     /// <summary>Of the call, in USDC.</summary>
     public string Price { get; }
 
-    /// <summary>What was paid, in USDC.</summary>
+    /// <summary>What was paid, in USDC; `undecided` while an x402 server does not say whether it took the payment.</summary>
     public string Charged { get; }
 
     /// <summary>The owner's signed word on it, by its hash.</summary>
@@ -101,9 +101,9 @@ public sealed class Answer<T>
     /// <summary>As it came.</summary>
     public byte[] Body { get; }
 
-    internal bool IsPaid
+    internal bool? IsPaid
     {
-        get { return Charged.Trim('0', '.').Length > 0; }
+        get { return Charged == "undecided" ? (bool?)null : Charged.Trim('0', '.').Length > 0; }
     }
 }
 

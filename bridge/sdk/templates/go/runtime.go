@@ -132,7 +132,7 @@ func WithMaxPages(pages int) CallOption { return func(o *callOptions) { o.maxPag
 // Answer is what the service said, and what it cost.
 type Answer[T any] struct {
 	Value T
-	// Price of the call and what was Charged, in USDC.
+	// Price of the call and what was Charged, in USDC; "undecided" while an x402 server does not say whether it took the payment.
 	Price, Charged string
 	// Receipt is the owner's signed word on it, by its hash.
 	Receipt string
@@ -457,8 +457,11 @@ func send[T any](ctx context.Context, c *Client, o callOptions, text []byte, los
 		Header:  response.Header,
 		Body:    body,
 	}
-	paid := strings.Trim(answer.Charged, "0.") != ""
-	failed := &Error{Status: answer.Status, Charged: &paid, CallID: answer.CallID, Body: body}
+	failed := &Error{Status: answer.Status, CallID: answer.CallID, Body: body}
+	if answer.Charged != "undecided" {
+		paid := strings.Trim(answer.Charged, "0.") != ""
+		failed.Charged = &paid
+	}
 	if answer.Status >= 400 {
 		failed.Kind, failed.Detail = ServiceError, fmt.Sprintf("the service answered %d: %s", answer.Status, clip(body))
 		return nil, failed, false

@@ -124,7 +124,7 @@ public {{ "static " if single_file }}final class Farthing {
    * @param <T> what the value is
    * @param value what the service said
    * @param price of the call, in USDC
-   * @param charged what was paid, in USDC
+   * @param charged what was paid, in USDC; `undecided` while an x402 server does not say whether it took the payment
    * @param receipt the owner's signed word on it, by its hash
    * @param callId of the call
    * @param status of the answer
@@ -248,7 +248,10 @@ public {{ "static " if single_file }}final class Farthing {
     }
   }
 
-  private static boolean paid(Answer<?> answer) {
+  private static Boolean paid(Answer<?> answer) {
+    if (answer.charged().equals("undecided")) {
+      return null;
+    }
     return answer.charged().chars().anyMatch(digit -> digit >= '1' && digit <= '9');
   }
 

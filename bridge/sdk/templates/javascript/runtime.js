@@ -62,13 +62,16 @@ export class NotFound extends NodeError {
 /** The owner, the service or the node cannot answer at the moment. */
 export class Unavailable extends NodeError {
 }
+function wasPaid(answer) {
+  return answer.charged === "undecided" ? null : Number(answer.charged) > 0;
+}
 /** The service itself answered with an error, and was paid for it if `charged`. */
 export class ServiceError extends FarthingError {
   answer;
   status;
   constructor(answer) {
     const text = new TextDecoder().decode(answer.body.subarray(0, 300));
-    super(`the service answered ${answer.status}: ${text}`, Number(answer.charged) > 0, answer.callId);
+    super(`the service answered ${answer.status}: ${text}`, wasPaid(answer), answer.callId);
     this.answer = answer;
     this.status = answer.status;
   }
@@ -81,7 +84,7 @@ export class ServiceError extends FarthingError {
 export class AnswerError extends FarthingError {
   answer;
   constructor(message, answer, cause) {
-    super(message, Number(answer.charged) > 0, answer.callId, cause);
+    super(message, wasPaid(answer), answer.callId, cause);
     this.answer = answer;
   }
 }

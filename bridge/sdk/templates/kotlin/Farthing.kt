@@ -48,7 +48,7 @@ public class CallOptions(
  *
  * @property value what the service said
  * @property price of the call, in USDC
- * @property charged what was paid, in USDC
+ * @property charged what was paid, in USDC; `undecided` while an x402 server does not say whether it took the payment
  * @property receipt the owner's signed word on it, by its hash
  * @property callId of the call
  * @property status of the answer
@@ -65,7 +65,7 @@ public class Answer<out T>(
     public val headers: HttpHeaders,
     public val body: ByteArray,
 ) {
-    internal fun isPaid(): Boolean = charged.any { it in '1'..'9' }
+    internal fun isPaid(): Boolean? = if (charged == "undecided") null else charged.any { it in '1'..'9' }
 }
 
 /**

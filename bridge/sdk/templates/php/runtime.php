@@ -51,7 +51,7 @@ final class Answer
     /**
      * @param T $value
      * @param string $price of the call, in USDC
-     * @param string $charged what was paid, in USDC
+     * @param string $charged what was paid, in USDC; `undecided` while an x402 server does not say whether it took the payment
      * @param string $receipt the owner's signed word on it, by its hash
      * @param array<string, string> $headers names in small letters
      * @param string $body as it came
@@ -69,9 +69,9 @@ final class Answer
     }
 
     /** @internal */
-    public function paid(): bool
+    public function paid(): ?bool
     {
-        return trim($this->charged, '0.') !== '';
+        return $this->charged === 'undecided' ? null : trim($this->charged, '0.') !== '';
     }
 }
 

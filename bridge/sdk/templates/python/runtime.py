@@ -104,8 +104,8 @@ class Answer(Generic[T]):
     value: T
     #: Of the call, in USDC.
     price: Decimal
-    #: What was paid, in USDC.
-    charged: Decimal
+    #: What was paid, in USDC; None while an x402 server does not say whether it took the payment.
+    charged: Optional[Decimal]
     #: The owner's signed word on it, by its hash.
     receipt: Optional[str]
     call_id: Optional[str]
@@ -176,12 +176,16 @@ class Unavailable(NodeError):
     """The owner, the service or the node cannot answer at the moment."""
 
 
+def _was_paid(answer: Answer[bytes]) -> Optional[bool]:
+    return None if answer.charged is None else answer.charged > 0
+
+
 class ServiceError(FarthingError):
     """The service itself answered with an error, and was paid for it if `charged`."""
 
     def __init__(self, answer: Answer[bytes]) -> None:
         text = answer.body[:300].decode("utf-8", "replace")
-        charged = answer.charged > 0
+        charged = _was_paid(answer)
         super().__init__(f"the service answered {answer.status}: {text}", charged=charged, call_id=answer.call_id)
         self.status = answer.status
         self.answer = answer
@@ -195,7 +199,7 @@ class AnswerError(FarthingError):
     """The answer does not fit its description. It is paid for; `answer.body` has it."""
 
     def __init__(self, message: str, answer: Answer[bytes]) -> None:
-        super().__init__(message, charged=answer.charged > 0, call_id=answer.call_id)
+        super().__init__(message, charged=_was_paid(answer), call_id=answer.call_id)
         self.answer = answer
 
 
@@ -403,10 +407,11 @@ def _answer(status: int, headers: Mapping[str, str], body: bytes, kind: Any, cal
     price = headers.get("x-farthing-price-usdc")
     if price is None:
         raise _problem(status, headers, body, call_id, lost)
+    charged = headers.get("x-farthing-charged", "0")
     raw = Answer(
         value=body,
         price=Decimal(price),
-        charged=Decimal(headers.get("x-farthing-charged", "0")),
+        charged=None if charged == "undecided" else Decimal(charged),
         receipt=headers.get("x-farthing-receipt"),
         call_id=headers.get("x-farthing-call-id", call_id),
         status=status,

@@ -19,9 +19,9 @@ module {{ package.pascal }}
   # An answer of the service, and what it cost in USDC. The receipt is the owner's signed word on it, by its hash; headers
   # have names in small letters; the body is as it came.
   Answer = Struct.new(:value, :price, :charged, :receipt, :call_id, :status, :headers, :body, keyword_init: true) do
-    # Whether money was paid.
+    # Whether money was paid; nil while an x402 server does not say whether it took the payment, and `charged` is "undecided".
     def paid?
-      charged.to_s.match?(/[1-9]/)
+      charged == "undecided" ? nil : charged.to_s.match?(/[1-9]/)
     end
   end
 

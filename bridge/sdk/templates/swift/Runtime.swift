@@ -26,7 +26,7 @@ public struct Answer<Value> {
     public let value: Value
     /// Of the call, in USDC.
     public let price: String
-    /// What was paid, in USDC.
+    /// What was paid, in USDC; `undecided` while an x402 server does not say whether it took the payment.
     public let charged: String
     /// The owner's signed word on it, by its hash.
     public let receipt: String
@@ -37,8 +37,9 @@ public struct Answer<Value> {
     /// As it came.
     public let body: Data
 
-    var isPaid: Bool {
-        charged.contains { $0 >= "1" && $0 <= "9" }
+    var isPaid: Bool? {
+        if charged == "undecided" { return nil }
+        return charged.contains { $0 >= "1" && $0 <= "9" }
     }
 }
 

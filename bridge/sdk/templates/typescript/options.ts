@@ -40,7 +40,7 @@ export interface Answer<T> {
   value: T;
   /** Of the call, in USDC. */
   price: string;
-  /** What was paid, in USDC. */
+  /** What was paid, in USDC; `undecided` while an x402 server does not say whether it took the payment. */
   charged: string;
   /** The owner's signed word on it, by its hash. */
   receipt: string | undefined;

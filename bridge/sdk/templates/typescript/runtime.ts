@@ -79,13 +79,17 @@ export class NotFound extends NodeError {}
 /** The owner, the service or the node cannot answer at the moment. */
 export class Unavailable extends NodeError {}
 
+function wasPaid(answer: Answer<Uint8Array>): boolean | null {
+  return answer.charged === "undecided" ? null : Number(answer.charged) > 0;
+}
+
 /** The service itself answered with an error, and was paid for it if `charged`. */
 export class ServiceError extends FarthingError {
   readonly status: number;
 
   constructor(readonly answer: Answer<Uint8Array>) {
     const text = new TextDecoder().decode(answer.body.subarray(0, 300));
-    super(`the service answered ${answer.status}: ${text}`, Number(answer.charged) > 0, answer.callId);
+    super(`the service answered ${answer.status}: ${text}`, wasPaid(answer), answer.callId);
     this.status = answer.status;
   }
 
@@ -102,7 +106,7 @@ export class AnswerError extends FarthingError {
     readonly answer: Answer<Uint8Array>,
     cause: unknown,
   ) {
-    super(message, Number(answer.charged) > 0, answer.callId, cause);
+    super(message, wasPaid(answer), answer.callId, cause);
   }
 }
 

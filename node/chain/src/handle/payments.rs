@@ -44,8 +44,8 @@ pub enum PaymentState {
 pub enum TransferState {
     /// The token had not taken it in a block that is dated so, in seconds since the Unix epoch.
     Open { as_of_secs: u64 },
-    /// The token has taken it, by this transaction where an endpoint shows it.
-    Taken(Option<TxHash>),
+    /// The token has taken it, in this block or an earlier one, by this transaction where an endpoint shows it.
+    Taken { by_block: u64, transaction: Option<TxHash> },
 }
 
 /// An event of the token in its place.
@@ -177,18 +177,18 @@ impl ChainHandle {
         transfer: &TransferAuthorization,
         since_block: u64,
     ) -> Result<TransferState, ChainError> {
-        let mut states = self.transfer_states(&[(*transfer, since_block)]).await?;
+        let mut states = self.transfer_states(&[(*transfer, Some(since_block))]).await?;
         states.pop().ok_or_else(|| self.unread(RpcError::Unreachable("an empty answer".to_owned())))
     }
 
-    /// The same of many transfers, each with the block before which none has it; in their order. The newest block is read once for all
-    /// of them.
+    /// The same of many transfers, each with the block before which none has it; in their order. Of one without such a block, the
+    /// transaction is not looked for. The newest block is read once for all of them.
     ///
     /// # Errors
     /// See [`ChainError`].
     pub async fn transfer_states(
         &self,
-        transfers: &[(TransferAuthorization, u64)],
+        transfers: &[(TransferAuthorization, Option<u64>)],
     ) -> Result<Vec<TransferState>, ChainError> {
         let confirmed = self.confirmed_block().await?;
         let reader = &self.0.reader;
@@ -209,11 +209,14 @@ impl ChainHandle {
                 continue;
             }
             // The state alone says that it is paid: this wallet has signed nothing else with this number.
-            let paid_by = match self.end_at(transfer, *since_block, confirmed).await {
-                Ok(PaymentState::Paid(transaction)) => Some(transaction),
-                _ => None,
+            let transaction = match since_block {
+                Some(since_block) => match self.end_at(transfer, *since_block, confirmed).await {
+                    Ok(PaymentState::Paid(transaction)) => Some(transaction),
+                    _ => None,
+                },
+                None => None,
             };
-            states.push(TransferState::Taken(paid_by));
+            states.push(TransferState::Taken { by_block: confirmed, transaction });
         }
         Ok(states)
     }

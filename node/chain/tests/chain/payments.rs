@@ -316,7 +316,7 @@ async fn a_transfer_that_this_wallet_signed_is_open_until_somebody_takes_it() {
     })
     .await;
     brought_by_a_stranger(&world, &payment).await;
-    until_true(|| async { matches!(state().await, TransferState::Taken(Some(_))) }).await;
+    until_true(|| async { matches!(state().await, TransferState::Taken { transaction: Some(_), .. }) }).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -328,9 +328,10 @@ async fn of_many_transfers_that_are_asked_about_together_each_has_its_own_state(
         transfers.push(signed(&world, &payer, world.payee.address(), nonce).await);
     }
     brought_by_a_stranger(&world, &transfers[0]).await;
-    let asked: Vec<_> = transfers.iter().map(|transfer| (transfer.authorization, 0_u64)).collect();
+    let asked: Vec<_> = transfers.iter().map(|transfer| (transfer.authorization, Some(0))).collect();
     let states = async || payer.transfer_states(&asked).await.unwrap();
-    until_true(|| async { matches!(states().await[0], TransferState::Taken(Some(_))) }).await;
+    until_true(|| async { matches!(states().await[0], TransferState::Taken { transaction: Some(_), .. }) })
+        .await;
     let states = states().await;
     let is_open = |state: &TransferState| matches!(state, TransferState::Open { .. });
     assert!(states.len() == asked.len() && states[1..].iter().all(is_open), "{states:?}");

@@ -38,6 +38,8 @@ words! {
         MoneyLeft = "money-left",
         /// Payers withdrew what was earned, before it was claimed.
         EarningsLost = "earnings-lost",
+        /// The chain took back payments of x402 clients that have their answers, and nothing pays these calls any more.
+        SalesLost = "sales-lost",
         SpendingStopped = "spending-stopped",
         /// Calls of agents wait for the user's approval.
         ApprovalWaits = "approval-waits",

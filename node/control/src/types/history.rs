@@ -62,7 +62,7 @@ words! {
         Settlement = "settlement",
         /// A transaction of this wallet.
         Transaction = "transaction",
-        /// An amount that a channel counts and no call explains, with its cause.
+        /// An amount that a channel counts and no call explains, or that a call counts and nothing pays, with its cause.
         Adjustment = "adjustment",
     }
 }

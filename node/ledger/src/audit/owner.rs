@@ -23,9 +23,14 @@ use crate::{
 /// Per channel: (spent total after the call, its charge) of every charged call.
 pub(super) type Charges = HashMap<ChannelId, Vec<(Usdc, Usdc)>>;
 
-pub(super) fn calls(tx: &ReadTransaction, audit: &mut Audit, recount: &mut Recount) -> Result<Charges> {
+pub(super) fn calls(
+    tx: &ReadTransaction,
+    audit: &mut Audit,
+    recount: &mut Recount,
+    adjusted: &AdjustmentSums,
+) -> Result<Charges> {
     let by_time = tx.open_table(CALLS_BY_TIME)?;
-    let mut charges = Charges::new();
+    let (mut charges, mut lost) = (Charges::new(), Usdc::ZERO);
     for entry in tx.open_table(CALLS)?.iter()? {
         let (key, bytes) = entry?;
         let key = key.value();
@@ -51,7 +56,13 @@ pub(super) fn calls(tx: &ReadTransaction, audit: &mut Audit, recount: &mut Recou
         if done.paid_by.is_none() {
             charges.entry(done.channel).or_default().push((done.spent_total, done.charged));
         }
+        lost = lost.saturating_add(done.charged.saturating_sub(done.earned()));
     }
+    // Calls that were removed keep their adjustments.
+    let told = adjusted.of(Side::Payee, ChannelId::NONE);
+    audit.require(lost <= told, "M4", || {
+        ("calls on no channel".into(), format!("{lost} USDC are lost, and adjustments tell of {told}"))
+    });
     let indexed = by_time.len()?;
     let calls = audit.calls;
     audit.require(indexed == calls, "index", || {

@@ -257,6 +257,8 @@ async fn m4_at_rest_what_is_charged_is_paid_out_or_booked_as_lost() {
     assert_eq!(found(withdrawn).await, ["M4", "M3"]);
     let told_of_nothing = |tx: &WriteTransaction, id| settlement::book_losses(tx, id, (PRICE, PRICE), 1);
     assert_eq!(found(told_of_nothing).await, ["M4"], "a settlement tells of a loss that is none");
+    let taken_back = |tx: &WriteTransaction, _| change_call(tx, ID, |done| done.is_lost = Some(true));
+    assert_eq!(found(taken_back).await, ["M4"], "no adjustment tells of a call that nothing pays");
     let paid_for_nothing = |tx: &WriteTransaction, id| {
         tx.open_table(PROMISES)?.retain(|_, _| false)?;
         let more = Usdc::from_micros(3_000);

@@ -63,7 +63,7 @@ impl EndedCall {
             time_secs: call.time_secs,
             outcome: Some(done.outcome),
             is_refused: false,
-            charged: done.charged,
+            charged: done.earned(),
             took_us: done.upstream_us,
         })
     }
@@ -156,6 +156,15 @@ impl CallFigures {
         let Some(calls) = self.calls_with(ended.outcome, ended.is_refused) else { return false };
         let was_counted = *calls > 0;
         *calls = calls.saturating_sub(1);
+        was_counted
+    }
+
+    /// Changes what an end that was counted has cost. Returns whether there was one.
+    pub(crate) fn recharge(&mut self, ended: &EndedCall, charged: Usdc) -> bool {
+        let was_counted = self.calls_with(ended.outcome, ended.is_refused).is_some_and(|calls| *calls > 0);
+        if was_counted {
+            self.charged = self.charged.saturating_sub(ended.charged).saturating_add(charged);
+        }
         was_counted
     }
 

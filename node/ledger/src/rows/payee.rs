@@ -71,6 +71,13 @@ pub struct CallRow {
     pub is_lost: bool,
 }
 
+impl CallRow {
+    /// Returns what the call brings: its charge, unless nothing pays it any more.
+    pub fn earned(&self) -> Usdc {
+        if self.is_lost { Usdc::ZERO } else { self.call.charged }
+    }
+}
+
 /// The record of a call id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServedRow {

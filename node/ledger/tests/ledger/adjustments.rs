@@ -8,7 +8,7 @@ use farthing_values::{Outcome, Receipt, Usdc};
 
 use crate::world::*;
 
-const ALL: Window = Window {
+pub(crate) const ALL: Window = Window {
     before: Position { secs: u64::MAX, key: Vec::new() },
     from_secs: 0,
     limit: usize::MAX,

@@ -1,9 +1,24 @@
 //! Calls that a transaction of their payer's has paid, without a channel.
 
-use farthing_ledger::{Call, LedgerError, Retention, ServedRow};
+use farthing_ledger::{
+    Adjustment, Call, CallFigures, Cause, Ledger, LedgerError, Retention, ServedRow, Side, day_of,
+};
 use farthing_values::{Address, ChannelId, Method, Usdc};
 
-use crate::world::*;
+use crate::{adjustments::ALL, world::*};
+
+/// The answered calls of the first call's day with what they earned: by day, by service, and of the last hours.
+fn totals(ledger: &Ledger) -> [(u64, Usdc); 3] {
+    let day = day_of(call(1).time_secs);
+    let of_day = ledger.day_figures(day, day).unwrap()[0].1;
+    let [mut of_services, mut latest] = [(0, Usdc::ZERO); 2];
+    let add = |to: &mut (u64, Usdc), figures: CallFigures| {
+        *to = (to.0 + figures.answered(), to.1.saturating_add(figures.charged));
+    };
+    ledger.call_figures(0, |_| true, |_, _, figures| add(&mut of_services, figures)).unwrap();
+    ledger.latest_figures(0, |_| true, |_, _, figures| add(&mut latest, figures));
+    [(of_day.served, of_day.earned), of_services, latest]
+}
 
 #[tokio::test]
 async fn a_call_that_a_transaction_paid_is_charged_once_and_on_no_channel() {
@@ -31,12 +46,14 @@ async fn a_call_that_a_transaction_paid_is_charged_once_and_on_no_channel() {
 }
 
 #[tokio::test]
-async fn a_payment_that_the_chain_takes_back_is_replaced_or_lost_and_the_call_stays_in_the_books() {
+async fn a_payment_that_the_chain_takes_back_is_replaced_or_lost_and_totals_and_adjustments_say_so() {
     let ledger = in_memory();
     let payer = world().payer.address();
     ledger.serve_paid(payer, call(1), [9; 32]).await.unwrap();
+    ledger.serve_paid(payer, call(3), [6; 32]).await.unwrap();
     for (transaction, expected) in [
         (Some([8; 32]), (Some([8; 32]), false)),
+        (None, (Some([8; 32]), true)),
         (None, (Some([8; 32]), true)),
         (Some([7; 32]), (Some([7; 32]), false)),
     ] {
@@ -44,8 +61,20 @@ async fn a_payment_that_the_chain_takes_back_is_replaced_or_lost_and_the_call_st
         let Some(ServedRow::Done(row)) = ledger.served(payer, call_id(1)).unwrap() else { panic!() };
         assert_eq!((row.paid_by, row.is_lost), expected);
         assert_eq!(row.call, call(1));
+        let told = ledger.adjustments_in(&ALL, |_| true).unwrap().rows;
+        let told: Vec<Adjustment> = told.into_iter().map(|(_, row)| row).collect();
+        let (earned, rows) = if row.is_lost { (PRICE, 1) } else { (PRICE.saturating_mul(2), 0) };
+        assert_eq!(totals(&ledger), [(2, earned); 3]);
+        assert_eq!(told.len(), rows, "{told:?}");
+        for row in told {
+            assert_eq!(
+                (row.side, row.cause, row.peer, row.amount),
+                (Side::Payee, Cause::TakenBack, payer, PRICE)
+            );
+        }
+        assert_eq!(ledger.adjusted_with(Side::Payee, payer).unwrap(), Usdc::ZERO, "no channel counts it");
+        assert_eq!(ledger.audit(None).unwrap().violations, []);
     }
-    assert_eq!(ledger.audit(None).unwrap().violations, []);
     let unknown = ledger.pay_again(payer, call_id(2), None).await;
     assert!(matches!(unknown, Err(LedgerError::NotServed(_))), "{unknown:?}");
 }

@@ -81,7 +81,8 @@ impl ForeignError {
                 "Nothing was paid. Ask the operator of the server for other terms, or use another one."
             }
             Self::Unfunded { .. } => {
-                "Send the missing amount to the wallet's address; `farthing wallet balance` shows when it has arrived."
+                "Try again in a moment: what a server has just taken is set aside until the chain shows it. If that does not help, send \
+                 the missing amount to the wallet's address; `farthing wallet balance` shows when it has arrived."
             }
             Self::Clocks { .. } => {
                 "Nothing was paid. Set the clock of this machine, or set another endpoint with `farthing chain set`; \

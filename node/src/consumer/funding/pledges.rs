@@ -1,46 +1,59 @@
 //! USDC that is promised to x402 servers and may be taken at any time: deposits leave it in the wallet.
+//!
+//! Invariant: no USDC is promised twice. What a payment has taken stays set aside until the balance was read in a block that has it.
 
 use std::collections::HashMap;
 
 use farthing_chain::Balances;
 use farthing_protocol::{Address, CallId, Usdc};
 use farthing_shared::chain_view::NotReady;
-use parking_lot::Mutex;
+use parking_lot::MutexGuard;
 
 use super::Funding;
 use crate::consumer::{BuyError, ForeignError, deposits::WantedDeposit};
 
-/// The sums of payments whose ends are not known, by call.
+/// The prices that payments may take, or have taken from a balance that was not read since, by call.
 #[derive(Debug, Default)]
-pub(super) struct Pledges(Mutex<HashMap<CallId, Usdc>>);
+pub(super) struct Pledges(HashMap<CallId, Pledged>);
+
+#[derive(Clone, Copy, Debug)]
+struct Pledged {
+    price: Usdc,
+    /// A block that has the payment; `None` while none is known.
+    taken_by: Option<u64>,
+}
 
 impl Pledges {
     /// The part of a balance that nothing is promised of.
     pub(super) fn left_of(&self, balances: Balances) -> Balances {
-        Balances { usdc: balances.usdc.saturating_sub(sum(&self.0.lock())), ..balances }
+        Balances { usdc: balances.usdc.saturating_sub(self.sum()), ..balances }
     }
 
-    fn is_empty(&self) -> bool {
-        self.0.lock().is_empty()
+    fn sum(&self) -> Usdc {
+        self.0.values().fold(Usdc::ZERO, |sum, pledged| sum.saturating_add(pledged.price))
+    }
+
+    /// Gives back what a balance of this block does not have any more.
+    fn balance_read(&mut self, block: u64) {
+        self.0.retain(|_, pledged| pledged.taken_by.is_none_or(|by_block| by_block > block));
+    }
+
+    fn put(&mut self, call_id: CallId, price: Usdc, taken_by: Option<u64>) {
+        self.0.insert(call_id, Pledged { price, taken_by });
     }
 
     /// Sets aside the price of a call, out of the part of a balance that deposits leave.
     ///
     /// # Errors
     /// The part that is left, if that is less.
-    fn take(&self, call_id: CallId, price: Usdc, balance: Usdc) -> Result<(), Usdc> {
-        let mut pledged = self.0.lock();
-        let left = balance.saturating_sub(sum(&pledged));
+    fn take(&mut self, call_id: CallId, price: Usdc, balance: Usdc) -> Result<(), Usdc> {
+        let left = balance.saturating_sub(self.sum());
         if left < price {
             return Err(left);
         }
-        pledged.insert(call_id, price);
+        self.put(call_id, price, None);
         Ok(())
     }
-}
-
-fn sum(pledged: &HashMap<CallId, Usdc>) -> Usdc {
-    pledged.values().fold(Usdc::ZERO, |sum, price| sum.saturating_add(*price))
 }
 
 /// The sum of the deposits that are being made and of those that owners may bring. With one owner both are the same money.
@@ -61,7 +74,7 @@ pub struct Pledge {
 }
 
 impl Pledge {
-    /// Leaves it set aside until [`Funding::unpledge`].
+    /// Leaves it set aside until [`Funding::unpledge`], or until a balance shows what [`Funding::paid`] tells of.
     pub fn keep(mut self) {
         self.is_kept = true;
     }
@@ -82,15 +95,15 @@ impl Funding {
     /// [`ForeignError::Unfunded`], or that the chain does not tell what the wallet has or the ledger what was signed.
     pub fn pledge(&self, call_id: CallId, price: Usdc) -> Result<Pledge, BuyError> {
         self.check_ready()?;
-        let balances = *self.0.chain.balances().borrow();
-        let balance = balances.ok_or(NotReady::BalanceUnknown)?.usdc;
         // Held until the price is set aside: of two that want the same money, the later one sees the other.
         let being_made = self.0.being_made.lock();
         let signed = self.signed_to_bring()?.into_iter().map(|signed| signed.deposit);
         let signed: Vec<_> = signed.map(|deposit| (deposit.config.payee, deposit.amount)).collect();
         let deposits = sum_of_deposits(being_made.clone(), signed);
-        let taken = self.0.pledges.take(call_id, price, balance.saturating_sub(deposits));
-        drop(being_made);
+        let (mut pledges, balances) = self.pledges();
+        let balance = balances.ok_or(NotReady::BalanceUnknown)?.usdc;
+        let taken = pledges.take(call_id, price, balance.saturating_sub(deposits));
+        drop((pledges, being_made));
         taken.map_err(|have| ForeignError::Unfunded { have, need: price })?;
         Ok(Pledge { funding: self.clone(), call_id, is_kept: false })
     }
@@ -101,7 +114,7 @@ impl Funding {
         owner: Address,
         wanted: WantedDeposit,
     ) -> Result<WantedDeposit, BuyError> {
-        if self.0.pledges.is_empty() {
+        if self.pledges().0.0.is_empty() {
             return Ok(wanted);
         }
         let left = self.balance()?;
@@ -111,14 +124,31 @@ impl Funding {
         Ok(WantedDeposit { amount: wanted.amount.min(left.usdc), ..wanted })
     }
 
-    /// Sets aside what an earlier run of this node promised, whatever the wallet has.
-    pub fn pledge_again(&self, call_id: CallId, price: Usdc) {
-        self.0.pledges.0.lock().insert(call_id, price);
+    /// Locks the pledges, less those that the wallet's balances show as paid, and reads these balances.
+    pub(super) fn pledges(&self) -> (MutexGuard<'_, Pledges>, Option<Balances>) {
+        let mut pledges = self.0.pledges.lock();
+        // The block first: the balances are published before it, so they are never older.
+        let head = *self.0.chain.head().borrow();
+        let balances = *self.0.chain.balances().borrow();
+        if let Some(head) = head {
+            pledges.balance_read(head.confirmed);
+        }
+        (pledges, balances)
     }
 
-    /// Gives back what a payment set aside, which has ended.
+    /// Sets aside what an earlier run of this node promised, whatever the wallet has.
+    pub fn pledge_again(&self, call_id: CallId, price: Usdc) {
+        self.0.pledges.lock().put(call_id, price, None);
+    }
+
+    /// Has the price of a payment stay set aside until the balance was read in a block that has it, as this block has.
+    pub fn paid(&self, call_id: CallId, price: Usdc, by_block: u64) {
+        self.0.pledges.lock().put(call_id, price, Some(by_block));
+    }
+
+    /// Gives back what a payment set aside that nobody can take any more.
     pub fn unpledge(&self, call_id: CallId) {
-        self.0.pledges.0.lock().remove(&call_id);
+        self.0.pledges.lock().0.remove(&call_id);
     }
 }
 
@@ -130,14 +160,31 @@ mod tests {
     fn what_is_promised_to_servers_is_left_by_deposits_and_promised_once() {
         let usdc = Usdc::from_micros;
         let [one, two] = [1, 2].map(|n| CallId::from_bytes([n; 16]));
-        let pledges = Pledges::default();
+        let mut pledges = Pledges::default();
         assert_eq!(pledges.take(one, usdc(6), usdc(10)), Ok(()));
         assert_eq!(pledges.take(two, usdc(5), usdc(10)), Err(usdc(4)));
         let left = pledges.left_of(Balances { usdc: usdc(10), eth_wei: 7 });
         assert_eq!((left.usdc, left.eth_wei), (usdc(4), 7));
         assert_eq!(pledges.take(two, usdc(4), usdc(10)), Ok(()));
-        pledges.0.lock().remove(&one);
+        pledges.0.remove(&one);
         assert_eq!(pledges.left_of(Balances { usdc: usdc(10), eth_wei: 0 }).usdc, usdc(6));
+    }
+
+    #[test]
+    fn what_a_payment_took_is_set_aside_until_the_balance_was_read_in_a_block_that_has_it() {
+        let usdc = Usdc::from_micros;
+        let [one, two] = [1, 2].map(|n| CallId::from_bytes([n; 16]));
+        let mut pledges = Pledges::default();
+        assert_eq!(pledges.take(one, usdc(6), usdc(10)), Ok(()));
+        pledges.balance_read(u64::MAX);
+        assert_eq!(pledges.sum(), usdc(6), "nobody knows a block that has it");
+        pledges.put(one, usdc(6), Some(7));
+        for block in [0, 6] {
+            pledges.balance_read(block);
+            assert_eq!(pledges.take(two, usdc(5), usdc(10)), Err(usdc(4)), "{block}");
+        }
+        pledges.balance_read(7);
+        assert_eq!(pledges.take(two, usdc(4), usdc(4)), Ok(()), "the balance shows it");
     }
 
     #[test]

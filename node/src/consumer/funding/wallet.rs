@@ -84,8 +84,8 @@ impl Funding {
 
     /// The wallet's money, without what is promised to x402 servers.
     pub(super) fn balance(&self) -> Result<Balances, BuyError> {
-        let balances = *self.0.chain.balances().borrow();
-        balances.map(|all| self.0.pledges.left_of(all)).ok_or_else(|| NotReady::BalanceUnknown.into())
+        let (pledges, balances) = self.pledges();
+        balances.map(|all| pledges.left_of(all)).ok_or_else(|| NotReady::BalanceUnknown.into())
     }
 }
 

@@ -222,7 +222,9 @@ impl State {
     pub fn ended(&self, number: u64, end: &Result<Bought, BuyError>) {
         let (words, charged) = match end {
             Ok(bought) => {
-                (format!("status {}, {} charged", bought.status, bought.charged), Some(bought.charged))
+                let charged =
+                    bought.charged.map_or_else(|| "nobody knows what".to_owned(), |usdc| usdc.to_string());
+                (format!("status {}, {charged} charged", bought.status), bought.charged)
             }
             Err(error) => (error.to_string(), is_told_free(error).then_some(Usdc::ZERO)),
         };

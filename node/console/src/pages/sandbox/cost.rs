@@ -1,6 +1,6 @@
 //! The cost of a call, before it is made and after.
 
-use farthing_control::types::{Channel, ChannelRole, ChannelState, Status};
+use farthing_control::types::{CHARGED_UNDECIDED, Channel, ChannelRole, ChannelState, Status};
 use farthing_values::{Address, Usdc};
 
 use crate::{history::Answer, show};
@@ -97,6 +97,9 @@ fn told(left: Option<Usdc>, deposit: Option<&str>) -> String {
     }
 }
 
+const UNDECIDED: &str = "It is not known yet whether you were charged. Your node keeps asking, and Activity will show it. The same call is \
+                         never paid twice.";
+
 /// Tells what an exchange cost.
 pub(super) fn paid(live: bool, answer: &Answer) -> String {
     if !live {
@@ -106,18 +109,14 @@ pub(super) fn paid(live: bool, answer: &Answer) -> String {
         return match problem.charged {
             Some(false) => "You were not charged.".to_owned(),
             Some(true) => "You were charged. Activity shows how much.".to_owned(),
-            None => "It is not known yet whether you were charged. Your node keeps asking, and Activity will show it. The same call is never paid twice."
-                .to_owned(),
+            None => UNDECIDED.to_owned(),
         };
+    }
+    if answer.charged == CHARGED_UNDECIDED {
+        return UNDECIDED.to_owned();
     }
     match answer.charged.parse::<Usdc>() {
         Ok(charged) if charged.is_zero() => "You were not charged.".to_owned(),
-        // Only an x402 server signs none, and it may say nothing of the payment either.
-        Ok(charged) if answer.receipt.is_empty() => format!(
-            "You were charged {} USDC. If the server does not take the payment, the price comes back when the payment lapses. Activity \
-             shows it.",
-            show::usdc(charged)
-        ),
         Ok(charged) => format!("You were charged {} USDC.", show::usdc(charged)),
         Err(_) => "The node did not say what you were charged. Activity shows it.".to_owned(),
     }
@@ -173,13 +172,10 @@ mod tests {
     #[test]
     fn every_end_says_what_it_cost() {
         let charged = |charged: &str| Answer { charged: charged.to_owned(), ..Answer::default() };
-        let receipt = "0x01".to_owned();
-        assert!(
-            paid(true, &Answer { receipt, ..charged("0.002") }).ends_with("You were charged 0.002 USDC.")
-        );
         for (live, answer, words) in [
             (false, Answer::default(), "you were not charged"),
-            (true, charged("0.002"), "You were charged 0.002 USDC. If the server does not take the payment"),
+            (true, charged("0.002"), "You were charged 0.002 USDC."),
+            (true, charged(CHARGED_UNDECIDED), "It is not known yet whether you were charged."),
             (true, charged("0"), "You were not charged."),
             (true, charged("0.00"), "You were not charged."),
             (true, problem(Some(false)), "You were not charged."),

@@ -5,7 +5,9 @@ use farthing_bridge::{
     description::Place,
     form::{BodyField, BodyInput, FormField, FormInput},
 };
-use farthing_control::types::{CallForm, CatalogService, Channel, OperationSample, sdk::Snippet};
+use farthing_control::types::{
+    CHARGED_UNDECIDED, CallForm, CatalogService, Channel, OperationSample, sdk::Snippet,
+};
 use farthing_os::clock;
 use farthing_values::{CallId, Usdc};
 
@@ -348,6 +350,7 @@ pub(super) fn past(kept: &StoredExchange, here: &str, shown: Option<CallId>) -> 
             (_, false) => "0.00".to_owned(),
             (Some(problem), true) if problem.charged != Some(false) => "see Activity".to_owned(),
             (Some(_), true) => "0.00".to_owned(),
+            (None, true) if answer.charged == CHARGED_UNDECIDED => "see Activity".to_owned(),
             (None, true) => answer.charged.clone(),
         },
         took: if exchange.live && has_ended { show::duration(answer.took_us) } else { String::new() },

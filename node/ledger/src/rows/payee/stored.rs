@@ -299,6 +299,11 @@ impl ChargedOn {
 }
 
 impl StoredDone {
+    /// [`CallRow::earned`].
+    pub(crate) fn earned(&self) -> Usdc {
+        if self.is_lost == Some(true) { Usdc::ZERO } else { self.charged }
+    }
+
     pub(crate) fn may_be_retried(&self, method: Method) -> bool {
         method.is_safe() && self.charged.is_zero() && !self.outcome.is_the_services_answer()
     }

@@ -53,7 +53,10 @@ impl Sums {
             }
             HistoryKind::Served => {
                 self.served += answered;
-                self.earned = self.earned.saturating_add(entry.amount.0);
+                // Nothing pays a call that was lost.
+                if entry.state != HistoryState::Lost {
+                    self.earned = self.earned.saturating_add(entry.amount.0);
+                }
             }
             HistoryKind::Settlement if entry.state == HistoryState::Confirmed => {
                 self.claimed = self.claimed.saturating_add(entry.amount.0);
