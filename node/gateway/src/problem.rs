@@ -7,7 +7,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use farthing_control::types::{HEADER_CALL_ID, HEADER_CHARGED, ProblemName as Name};
+use farthing_control::types::{CancelStage, HEADER_CALL_ID, HEADER_CHARGED, ProblemName as Name};
 use farthing_discovery::{CatalogError, PlanError};
 use farthing_node::consumer::{BuyError, ForeignError, Unanswered};
 use farthing_protocol::{CallId, Usdc};
@@ -328,6 +328,7 @@ impl From<&BuyError> for Problem {
                 (StatusCode::INTERNAL_SERVER_ERROR, Name::Internal, "The node failed")
             }
             BuyError::ShuttingDown => (UNAVAILABLE, Name::ShuttingDown, "The node is shutting down"),
+            BuyError::Cancelled(_) => (CONFLICT, Name::Cancelled, "The call was cancelled at this node"),
             BuyError::PriceChanged { .. } | BuyError::DeclinedCharged { .. } => {
                 (CONFLICT, Name::PriceChanged, "The price has changed")
             }
@@ -372,6 +373,7 @@ impl From<&BuyError> for Problem {
             | BuyError::Failed
             | BuyError::Service(CatalogError::NotRead(_))
             | BuyError::Undecided(_)
+            | BuyError::Cancelled(CancelStage::Promised)
             | BuyError::Foreign(ForeignError::Open { .. } | ForeignError::Elsewhere { .. }) => {
                 problem.undecided()
             }
