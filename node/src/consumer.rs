@@ -16,6 +16,7 @@ use std::{
 
 use bytes::Bytes;
 use farthing_chain::ChainHandle;
+use farthing_control::types::CancelStage;
 use farthing_discovery::{Catalog, KnownService};
 use farthing_ledger::{Ledger, LedgerError};
 use farthing_network::NetworkHandle;
@@ -69,7 +70,7 @@ mod unanswered;
 pub mod undecided;
 
 use accounts::{Accounts, Earlier};
-use awaited::AwaitedCalls;
+use awaited::{AwaitedCall, AwaitedCalls};
 use channel_payer::ChannelPayer;
 use channels::PayerChannels;
 use compare::BookComparison;
@@ -325,23 +326,24 @@ impl Consumer {
         Ok(self.0.catalog.newest(id, &self.asker(grant, max_price)).await?)
     }
 
-    /// Buys one call. It runs to its end even when the caller goes away: what was promised must be resolved.
+    /// Buys one call. It runs to its end even when the caller goes away or it is cancelled: what was promised must be resolved.
     ///
     /// # Errors
     /// [`BuyError`]; nothing was charged unless it says so.
     pub async fn buy(&self, order: Order) -> Result<Bought, BuyError> {
         let consumer = self.clone();
+        let awaited = self.0.awaited.begin(&order);
+        let cancelled = awaited.cancelled();
         let task = self.0.tasks.spawn(async move {
-            let _awaited = consumer.0.awaited.begin(order.call_id);
             let call = BegunCall::new(order.call_id, order.service, order.method, &order.path);
-            let bought = consumer.buy_now(order).await;
+            let bought = consumer.buy_now(order, &awaited).await;
             consumer.note_end(&call, &bought);
             bought
         });
-        task.await.unwrap_or(Err(BuyError::Failed))
+        awaited::end_of(task, cancelled).await
     }
 
-    async fn buy_now(&self, order: Order) -> Result<Bought, BuyError> {
+    async fn buy_now(&self, order: Order, awaited: &AwaitedCall) -> Result<Bought, BuyError> {
         let deadline = Instant::now() + self.0.settings.call_deadline;
         order.in_scope()?;
         let mut turn = self.0.turns.take(order.call_id).await;
@@ -350,6 +352,7 @@ impl Consumer {
             return Err(BuyError::CallIdOfAnother);
         }
         self.may_buy().map_err(|error| earlier.tell(error))?;
+        awaited.check()?;
         match earlier.server() {
             // The user has removed it since. The chain tells how its payment ends, and no owner's word on it counts.
             Some(server) if server == order.service => {
@@ -360,12 +363,15 @@ impl Consumer {
         }
         let service = order.service;
         let bought = match earlier {
-            Earlier::Bought(purchase) => return self.fetch_again(order, *purchase, deadline).await,
-            Earlier::Open(promise) => self.finish(order, *promise, deadline, turn).await,
-            Earlier::Nothing => self.first(order, deadline, turn).await,
+            Earlier::Bought(purchase) => return self.fetch_again(order, *purchase, deadline, awaited).await,
+            Earlier::Open(promise) => self.finish(order, *promise, deadline, turn, awaited).await,
+            Earlier::Nothing => {
+                awaited.enter(CancelStage::Unpromised)?;
+                self.first(order, deadline, turn, awaited).await
+            }
             Earlier::InDoubt => {
                 turn.doubt(self.0.client.uptime());
-                self.first(order, deadline, turn).await
+                self.first(order, deadline, turn, awaited).await
             }
         }?;
         if bought.charged > Usdc::ZERO {
@@ -428,6 +434,13 @@ impl Consumer {
     /// Lists the calls that nobody waits for any more and whose owner has not told their end.
     pub fn undecided_calls(&self) -> HashSet<CallId> {
         self.0.accounts.undecided().ids()
+    }
+
+    /// Cancels a call that is under way, also one of an x402 server: whoever waits for it is told so at once. What was not sent is
+    /// not sent any more, and what was sent is resolved as any call whose caller went away. Returns how far it was; `None` if nobody
+    /// waits for such a call.
+    pub fn cancel(&self, call_id: CallId) -> Option<CancelStage> {
+        self.0.awaited.cancel(call_id)
     }
 
     /// The calls that somebody waits for now.

@@ -9,6 +9,7 @@
 use std::{sync::Arc, time::Duration};
 
 use farthing_chain::ChainHandle;
+use farthing_control::types::CancelStage;
 use farthing_discovery::CatalogError;
 use farthing_ledger::{Ledger, LedgerError, Promise, Purchase, TransferEnd, day_of};
 use farthing_os::{clock, killpoint};
@@ -48,7 +49,10 @@ pub use self::{
     terms::{ForeignOffer, ForeignTerms},
 };
 use crate::consumer::{
-    Bought, BuyError, Consumer, ForeignError, NoAnswer, Order, Timing, accounts::Earlier, funding::Funding,
+    Bought, BuyError, Consumer, ForeignError, NoAnswer, Order, Timing,
+    accounts::Earlier,
+    awaited::{self, AwaitedCall},
+    funding::Funding,
 };
 
 /// The longest that a payment is valid for, and its price set aside, whatever the server asks for.
@@ -176,23 +180,24 @@ impl ForeignCalls {
         self.0.servers.remove(id).await
     }
 
-    /// Buys one call. It runs to its end even when the caller goes away: what was promised must be resolved.
+    /// Buys one call. It runs to its end even when the caller goes away or it is cancelled: what was promised must be resolved.
     ///
     /// # Errors
     /// [`BuyError`]; nothing was charged unless it says so.
     pub async fn buy(&self, order: Order) -> Result<Bought, BuyError> {
         let own = self.clone();
+        let awaited = self.0.parts.consumer.awaited().begin(&order);
+        let cancelled = awaited.cancelled();
         let task = self.0.parts.tasks.spawn(async move {
-            let _awaited = own.0.parts.consumer.awaited().begin(order.call_id);
             let call = BegunCall::new(order.call_id, order.service, order.method, &order.path);
-            let bought = own.buy_now(&order).await;
+            let bought = own.buy_now(&order, &awaited).await;
             own.0.parts.consumer.note_end(&call, &bought);
             bought
         });
-        task.await.unwrap_or(Err(BuyError::Failed))
+        awaited::end_of(task, cancelled).await
     }
 
-    async fn buy_now(&self, order: &Order) -> Result<Bought, BuyError> {
+    async fn buy_now(&self, order: &Order, awaited: &AwaitedCall) -> Result<Bought, BuyError> {
         order.in_scope()?;
         let server = self.0.servers.get(order.service).ok_or(ForeignError::Removed(order.service))?;
         let url = target(&server.url, order)?;
@@ -205,20 +210,21 @@ impl ForeignCalls {
             deadline: Instant::now() + self.0.parts.call_deadline,
         };
         let turn = self.0.parts.consumer.turn(order.call_id).await;
-        let bought = self.buy_in_turn(order, &exchange).await;
+        let bought = self.buy_in_turn(&exchange, awaited).await;
         drop(turn);
         bought
     }
 
     /// Goes on where the record of the call ends.
-    async fn buy_in_turn(&self, order: &Order, exchange: &Exchange<'_>) -> Result<Bought, BuyError> {
-        let consumer = &self.0.parts.consumer;
+    async fn buy_in_turn(&self, exchange: &Exchange<'_>, awaited: &AwaitedCall) -> Result<Bought, BuyError> {
+        let (order, consumer) = (exchange.order, &self.0.parts.consumer);
         let payment = self.0.payments.find(order.call_id).map_err(BuyError::Unread)?;
         let earlier = self.earlier(order.call_id, payment.as_ref()).await?;
         if !earlier.belongs_to(&order.grant) {
             return Err(BuyError::CallIdOfAnother);
         }
         consumer.may_buy().map_err(|error| earlier.tell(error))?;
+        awaited.check()?;
         let request = request_of(order, self.0.parts.call_deadline);
         request.check_bounds()?;
         let request_hash = request.request_hash(&order.body);
@@ -237,7 +243,8 @@ impl ForeignCalls {
                 if payment.is_some() {
                     self.0.payments.forget(order.call_id).await?;
                 }
-                self.first(exchange, (request, request_hash)).await
+                awaited.enter(CancelStage::Unpromised)?;
+                self.first(exchange, (request, request_hash), awaited).await
             }
             _ => Err(BuyError::CallIdConflict),
         }
@@ -266,6 +273,7 @@ impl ForeignCalls {
         &self,
         exchange: &Exchange<'_>,
         (request, request_hash): (CallRequest, Hash),
+        awaited: &AwaitedCall,
     ) -> Result<Bought, BuyError> {
         let (order, started) = (exchange.order, Instant::now());
         let answer = exchange.send(None).await.map_err(ForeignError::Unreachable)?;
@@ -307,6 +315,7 @@ impl ForeignCalls {
             seen_total: Usdc::ZERO,
             charge_policy: ChargePolicy::Answered,
         };
+        awaited.enter(CancelStage::Promised)?;
         // The payment first: a promise of which nobody knows the payment could be paid a second time.
         self.0.payments.put(order.call_id, &payment).await?;
         ledger.promise(promise.clone()).await?.await?;

@@ -1,4 +1,4 @@
-//! `farthing calls`: the log of calls, step by step from the node, and one call with all that is kept of it.
+//! `farthing calls`: the log of calls, step by step from the node, and one call with all that is kept of it, or to cancel it.
 
 use std::fmt::Display;
 
@@ -6,7 +6,7 @@ use clap::Args;
 use farthing_control::{
     ControlClient,
     endpoint::{self, Target},
-    types::{CallOutcome, CallShown, CallSide, LoggedCall, Text},
+    types::{CallOutcome, CallShown, CallSide, CancelStage, LoggedCall, Text},
 };
 use farthing_os::clock;
 use farthing_protocol::{CallId, ServiceId};
@@ -26,6 +26,9 @@ pub struct Calls {
     /// Verify the receipt of that call
     #[arg(long, requires = "call")]
     pub verify: bool,
+    /// Cancel that call: the program that waits for it gets a problem; if it was sent, you may still be charged
+    #[arg(long, requires = "call", conflicts_with = "verify")]
+    pub cancel: bool,
     /// bought or served
     #[arg(long)]
     pub side: Option<CallSide>,
@@ -58,11 +61,26 @@ const STEP_MAX: u64 = 500;
 pub(super) async fn calls(context: &Context, arguments: Calls) -> Result<(), Failure> {
     let node = context.node()?;
     match &arguments.call {
+        Some(call) if arguments.cancel => {
+            let cancelled = node.ask(endpoint::CancelCall.of(call)).await?;
+            context.output.data(&cancelled, |cancelled| told(cancelled.stage).to_owned())
+        }
         Some(call) => {
             let at = endpoint::ShowCall.of(call).with("verify", arguments.verify);
             context.output.data(&node.ask(at).await?, one)
         }
         None => list(context, &node, &arguments).await,
+    }
+}
+
+/// The end of a call that was cancelled, as far as it is known.
+const fn told(stage: CancelStage) -> &'static str {
+    match stage {
+        CancelStage::Unpromised => "Cancelled. Nothing was promised for the call, so you are not charged.",
+        CancelStage::Promised => {
+            "Cancelled. The call may have been sent: your node finds out how it ends. You may be charged, and never \
+             twice."
+        }
     }
 }
 

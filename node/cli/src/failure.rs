@@ -195,6 +195,7 @@ impl Exit {
         match (problem.name().parse().ok(), problem.status) {
             (Some(ProblemName::UnknownPath), _) => Self::Usage,
             (Some(ProblemName::MayHaveBeenMade | ProblemName::Undecided), _) => Self::MayHaveBeenMade,
+            (Some(ProblemName::Cancelled), _) if problem.charged.is_none() => Self::MayHaveBeenMade,
             (Some(ProblemName::PriceChanged | ProblemName::SpendingStopped), _) => Self::Payment,
             (Some(ProblemName::ChainUnreachable), _) => Self::Unreachable,
             (

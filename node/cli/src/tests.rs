@@ -202,6 +202,10 @@ fn exit_codes_tell_scripts_what_kind_of_failure_it_was() {
         let code = failure.object()["error"]["code"].clone();
         assert!(if name.is_empty() { code != "" } else { code == name }, "{code}");
     }
+    for (charged, exit) in [(None, Exit::MayHaveBeenMade), (Some(false), Exit::Failure)] {
+        let cancelled = Problem { charged, ..problem("cancelled", 409) };
+        assert_eq!(Exit::of_problem(&cancelled), exit, "{charged:?}");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use axum::{
     extract::{Path, Query, State},
     http::StatusCode,
 };
-use farthing_control::types::{CallShown, CallsPage};
+use farthing_control::types::{CallShown, CallsPage, CancelledCall};
 use farthing_node::{
     handles::Handles,
     history::log::{CallKey, LogFilter, LogPosition},
@@ -90,4 +90,15 @@ async fn call(
             "`farthing calls` lists them. Calls are kept for a year, refused calls while there is room.";
         Failed::new(StatusCode::NOT_FOUND, &format!("the log has no call {key}"), next)
     })
+}
+
+answer!(CancelCall: cancel);
+async fn cancel(State(node): State<Handles>, Path(key): Path<String>) -> Reply<CancelledCall> {
+    let key = key.parse::<CallKey>().map_err(|error| wrong("key", &error))?;
+    let cancel = |call_id| node.consumer.cancel(call_id).map(|stage| (call_id, stage));
+    let (call_id, stage) = key.bought().and_then(cancel).ok_or_else(|| {
+        let next = "`farthing calls` with its call id shows how it ended.";
+        Failed::new(StatusCode::NOT_FOUND, &format!("no program of this node waits for a call {key}"), next)
+    })?;
+    Ok(Json(CancelledCall { key: CallKey::Bought(call_id).to_string(), call_id: call_id.into(), stage }))
 }

@@ -109,6 +109,7 @@ pub(super) fn routes() -> Router<ConsoleState> {
         .route("/panel/settings/operations", get(settings::operations))
         .route("/panel/activity", get(activity::log::show))
         .route("/panel/activity/{key}", get(activity::one::show))
+        .route("/panel/activity/{key}/cancel", post(activity::one::cancel))
         .route("/panel/network", get(network::show))
         .route("/panel/network/test", post(network::test))
         .route("/panel/help", get(help::list))

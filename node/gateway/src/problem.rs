@@ -8,7 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use farthing_control::types::{
-    CHARGED_UNDECIDED, HEADER_CALL_ID, HEADER_CHARGED, LimitKind, ProblemName as Name,
+    CHARGED_UNDECIDED, CancelStage, HEADER_CALL_ID, HEADER_CHARGED, LimitKind, ProblemName as Name,
 };
 use farthing_discovery::{CatalogError, PlanError};
 use farthing_node::consumer::{BuyError, ForeignError, Unanswered, spending::OverLimit};
@@ -336,6 +336,7 @@ impl From<&BuyError> for Problem {
                 (StatusCode::INTERNAL_SERVER_ERROR, Name::Internal, "The node failed")
             }
             BuyError::ShuttingDown => (UNAVAILABLE, Name::ShuttingDown, "The node is shutting down"),
+            BuyError::Cancelled(_) => (CONFLICT, Name::Cancelled, "The call was cancelled at this node"),
             BuyError::PriceChanged { .. } | BuyError::DeclinedCharged { .. } => {
                 (CONFLICT, Name::PriceChanged, "The price has changed")
             }
@@ -380,6 +381,7 @@ impl From<&BuyError> for Problem {
             | BuyError::Failed
             | BuyError::Service(CatalogError::NotRead(_))
             | BuyError::Undecided(_)
+            | BuyError::Cancelled(CancelStage::Promised)
             | BuyError::Foreign(ForeignError::Open { .. } | ForeignError::Elsewhere { .. }) => {
                 problem.undecided()
             }

@@ -121,6 +121,8 @@ pub enum NotStarted {
     Message(String),
     #[error("the deadline passed before a connection was ready")]
     Deadline,
+    #[error("the call was cancelled before it was sent")]
+    GivenUp,
     #[error("the network has been shut down")]
     Stopped,
 }

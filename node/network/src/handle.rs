@@ -2,17 +2,14 @@
 
 use std::{
     collections::HashMap,
+    future,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use bytes::Bytes;
 use farthing_bounds::{ByteBudget, HeldBytes};
-use farthing_protocol::{
-    Address, CallMessage, CallReply, Hash, Listing, NodeRecord, Signed, Verified,
-    info::{InfoRequest, InfoResponse},
-    wire,
-};
+use farthing_protocol::{Address, CallMessage, CallReply, Hash, Listing, NodeRecord, Signed, Verified, wire};
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::timeout,
@@ -26,7 +23,6 @@ use crate::{
     call::{AskingStream, KeptStreams, Missed},
     command::{Command, NoStream, Protocol},
     gossip::Subject,
-    info,
     line::Line,
     partners::Partners,
     publisher::Publication,
@@ -141,7 +137,22 @@ impl NetworkHandle {
         body: Bytes,
         deadline: Duration,
     ) -> Result<(CallReply, Bytes, CallTiming), CallFailure> {
-        let result = self.call_once(owner, &message, &body, deadline).await;
+        self.call_unless(owner, message, body, deadline, future::pending()).await
+    }
+
+    /// Makes one call as [`Self::call`] does, unless it is `given_up` before its first byte is sent.
+    ///
+    /// # Errors
+    /// As [`Self::call`], and [`NotStarted::GivenUp`].
+    pub async fn call_unless(
+        &self,
+        owner: Address,
+        message: CallMessage,
+        body: Bytes,
+        deadline: Duration,
+        given_up: impl Future<Output = ()> + Send,
+    ) -> Result<(CallReply, Bytes, CallTiming), CallFailure> {
+        let result = self.call_once(owner, (&message, &body), deadline, given_up).await;
         result.inspect_err(|failure| {
             Counters::add(match failure {
                 CallFailure::Unknown(_) => &self.0.counters.calls_unknown,
@@ -153,9 +164,9 @@ impl NetworkHandle {
     async fn call_once(
         &self,
         owner: Address,
-        message: &CallMessage,
-        body: &Bytes,
+        (message, body): (&CallMessage, &Bytes),
         deadline: Duration,
+        given_up: impl Future<Output = ()> + Send,
     ) -> Result<(CallReply, Bytes, CallTiming), CallFailure> {
         let started = Instant::now();
         let head = check_message(message, body).map_err(CallFailure::NeverStarted)?;
@@ -165,9 +176,14 @@ impl NetworkHandle {
         if let Some(line) = &self.0.played {
             return self.0.call_played(line, owner, (message, body), deadline, room).await;
         }
-        let stream = timeout(deadline, self.0.call_stream(owner, body.len())).await;
-        let (mut stream, warm) =
-            stream.unwrap_or(Err(NotStarted::Deadline)).map_err(CallFailure::NeverStarted)?;
+        let stream = tokio::select! {
+            biased;
+            () = given_up => Err(NotStarted::GivenUp),
+            stream = timeout(deadline, self.0.call_stream(owner, body.len())) => {
+                stream.unwrap_or(Err(NotStarted::Deadline))
+            }
+        };
+        let (mut stream, warm) = stream.map_err(CallFailure::NeverStarted)?;
         let connect = started.elapsed();
         let left = deadline.saturating_sub(connect);
         // A first poll would write the whole request.
@@ -192,39 +208,6 @@ impl NetworkHandle {
         Ok((reply, body, CallTiming { connect, exchange, warm }))
     }
 
-    /// Asks `peer` one free question.
-    ///
-    /// # Errors
-    /// [`CallFailure`], of which both kinds are harmless here: questions have no effect.
-    pub async fn ask(&self, peer: Address, request: InfoRequest) -> Result<InfoResponse, CallFailure> {
-        self.0.ask(peer, &request).await
-    }
-
-    /// Asks `peer` one free question if it is connected. Nobody is dialled for it: what nobody waits for is asked this
-    /// way, because a record may name the addresses of anybody.
-    ///
-    /// # Errors
-    /// As [`Self::ask`], and [`NotStarted::NotConnected`].
-    pub async fn ask_connected(
-        &self,
-        peer: Address,
-        request: InfoRequest,
-    ) -> Result<InfoResponse, CallFailure> {
-        self.0.ask_connected(peer, &request).await
-    }
-
-    /// Asks `peer` for the records of these wallets, at most [`farthing_protocol::limits::INFO_ITEMS_MAX`], and keeps those
-    /// that are newer than what is known. Returns how many were.
-    pub async fn fetch_records(&self, peer: Address, wallets: Vec<Address>) -> Result<usize, CallFailure> {
-        let asked = wallets.len();
-        let answer = self.0.ask(peer, &InfoRequest::Records(wallets)).await?;
-        let InfoResponse::Records(records) = answer else { return Ok(0) };
-        let take = |record| {
-            info::take_record(&self.0.records, &self.0.network, &self.0.counters, record, (peer, None))
-        };
-        Ok(records.into_iter().take(asked).map(take).filter(Result::is_ok).count())
-    }
-
     /// Connects to `peer` unless it is connected. Whoever asks meanwhile shares the outcome.
     ///
     /// # Errors
@@ -238,16 +221,6 @@ impl NetworkHandle {
             return line.check_there(peer);
         }
         self.0.reach(peer, Purpose::Call).await
-    }
-
-    /// The round trip of a question to `peer`, over a connection that is there or made first.
-    pub async fn ping(&self, peer: Address) -> Result<Duration, CallFailure> {
-        let nothing = InfoRequest::Records(Vec::new());
-        // The first question may have to find and dial the peer; the second measures.
-        self.0.ask(peer, &nothing).await?;
-        let started = Instant::now();
-        self.0.ask(peer, &nothing).await?;
-        Ok(started.elapsed())
     }
 
     /// The newest record of `owner` that this node knows or can find.

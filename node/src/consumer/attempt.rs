@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use farthing_bounds::wait_secs;
+use farthing_control::types::CancelStage;
 use farthing_discovery::{CallPlan, KnownService};
 use farthing_ledger::{Promise, Uncharged};
 use farthing_os::{clock, killpoint};
@@ -16,6 +17,7 @@ use tokio::time::Instant;
 use super::{
     Bought, BuyError, Cap, Consumer, Order, Turn,
     answer::ExpectedAnswer,
+    awaited::AwaitedCall,
     exchange::Exchanged,
     open_verdict::{BoughtVersion, OpenVerdict},
     places::CallPlace,
@@ -51,6 +53,7 @@ impl Consumer {
         order: Order,
         deadline: Instant,
         mut turn: Turn,
+        awaited: &AwaitedCall,
     ) -> Result<Bought, BuyError> {
         let (mut service, mut plan) = self.planned(&order).await?;
         let deadline = deadline + self.0.settings.longer(plan.time);
@@ -68,6 +71,8 @@ impl Consumer {
         let (trial_until, mut trials) = (deadline.min(Instant::now() + TRIAL_PATIENCE), 0);
         let (undecided, undecided_max) = (self.0.accounts.undecided(), self.0.settings.undecided_max);
         loop {
+            // Money that is put into a channel for it now would be put there for nothing.
+            awaited.check()?;
             // With a place, so that no more than have one pass the limit together. A trial lasts for this round.
             let _tried = undecided.admit(service.listing().owner, plan.price, undecided_max)?;
             let prepared = self.prepare(&order, &service, &plan, request_hash, deadline).await?;
@@ -75,12 +80,13 @@ impl Consumer {
             request_hash = Some(prepared.promise().request_hash);
             self.begin_terms(&service, &plan, &terms).await?;
             killpoint::reached("consumer.after_reserve");
+            awaited.enter(CancelStage::Promised)?;
             let mut recording = Recording::begin(&self.0.ledger, Arc::clone(prepared.promise())).await?;
             let attempt = prepared.promised();
             killpoint::reached("consumer.after_promise");
             let sent = Instant::now();
-            let exchanged =
-                self.0.client.exchange(&attempt, deadline, &mut turn, || recording.has_failed()).await;
+            let has_failed = || recording.has_failed();
+            let exchanged = self.0.client.exchange(&attempt, deadline, &mut turn, awaited, has_failed).await;
             killpoint::reached("consumer.after_answer");
             // What was promised is durable before anyone hears of the answer. The owner may have served it.
             if let Err(error) = recording.stored().await {

@@ -1,5 +1,6 @@
 //! The end of a bought call, as the access log and `/metrics` tell it.
 
+use farthing_control::types::CancelStage;
 use farthing_discovery::CatalogError;
 use farthing_protocol::Usdc;
 use farthing_shared::call_ends::{BegunCall, End, EndedCall, Half};
@@ -57,6 +58,7 @@ const fn end_of(error: &BuyError) -> End {
         BuyError::Undecided(_)
         | BuyError::NotStored(_)
         | BuyError::Failed
+        | BuyError::Cancelled(CancelStage::Promised)
         | BuyError::Foreign(ForeignError::Open { .. } | ForeignError::Elsewhere { .. }) => End::Undecided,
         BuyError::Foreign(ForeignError::Withheld { .. }) => End::Gone,
         BuyError::Foreign(ForeignError::Unreachable(_)) => End::Unreached,
@@ -89,6 +91,7 @@ const fn end_of(error: &BuyError) -> End {
         | BuyError::Unread(_)
         | BuyError::SpendingStopped(_)
         | BuyError::ShuttingDown
+        | BuyError::Cancelled(CancelStage::Unpromised)
         | BuyError::PriceChanged { .. }
         | BuyError::DeclinedCharged { .. }
         | BuyError::CallIdConflict
@@ -140,6 +143,8 @@ mod tests {
             (BuyError::Ledger(LedgerError::Ending), End::NotSent),
             (ForeignError::Elsewhere { place: String::new() }.into(), End::Undecided),
             (ForeignError::Lapsed.into(), End::NotSent),
+            (BuyError::Cancelled(CancelStage::Promised), End::Undecided),
+            (BuyError::Cancelled(CancelStage::Unpromised), End::NotSent),
         ] {
             assert_eq!(end_of(&error), end, "{error}");
         }

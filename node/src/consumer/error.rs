@@ -1,6 +1,7 @@
 //! Every way a purchase can fail, with the step to take next.
 
 use farthing_chain::ChainError;
+use farthing_control::types::CancelStage;
 use farthing_discovery::{CatalogError, ContentError, PlanError};
 use farthing_ledger::LedgerError;
 use farthing_os::clock;
@@ -88,6 +89,8 @@ pub enum BuyError {
     SpendingStopped(SpendingStop),
     #[error("the node is shutting down")]
     ShuttingDown,
+    #[error("{}", cancelled(*.0))]
+    Cancelled(CancelStage),
     /// A mistake in this program ended the purchase; what it promised is resolved by the call id.
     #[error("the node failed while it was buying the call")]
     Failed,
@@ -245,6 +248,11 @@ impl BuyError {
                 "Read the node's log, then repeat the call with the same call_id; it is never charged twice."
             }
             Self::ShuttingDown => "Try again when the node is back.",
+            Self::Cancelled(CancelStage::Unpromised) => "Send the call again if you still want its answer.",
+            Self::Cancelled(CancelStage::Promised) => {
+                "`farthing calls` with the call id shows how it ended. For its answer, repeat the call with the same \
+                 call_id: it is never charged twice."
+            }
             Self::PriceChanged { cap, .. } => match cap {
                 None => {
                     "Set the call's `max_price` to the new price, or accept it for all calls with `farthing spending \
@@ -393,6 +401,15 @@ fn flagged(service: ServiceId, refused: &ServiceRefusal) -> String {
         format!("The first call after {wait_secs} s tries it again")
     };
     format!("this node does not buy from the service {service} for now: {flag}. {next}")
+}
+
+const fn cancelled(stage: CancelStage) -> &'static str {
+    match stage {
+        CancelStage::Unpromised => "the call was cancelled at this node before its price was promised",
+        CancelStage::Promised => {
+            "the call was cancelled at this node; it may have been sent before, so it may be served and charged"
+        }
+    }
 }
 
 fn spending_stopped(stopped: SpendingStop) -> String {

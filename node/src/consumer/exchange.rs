@@ -17,9 +17,10 @@ use farthing_protocol::{
     channel::Receipt,
     resolution::{Copies, CopyOutcome, End, OwnerAnswer, Step},
 };
+use futures::FutureExt;
 use tokio::time::Instant;
 
-use super::{LastKnown, NoAnswer, NotTold, accounts::Attempt, channels::PayerChannels};
+use super::{LastKnown, NoAnswer, NotTold, accounts::Attempt, awaited::AwaitedCall, channels::PayerChannels};
 
 /// The time for which the owner may not know a channel that was just opened: its view of the chain may lag.
 const CHANNEL_LAG: Duration = Duration::from_secs(20);
@@ -49,7 +50,7 @@ pub(super) enum Exchanged {
     Refused(Refusal),
     /// Surely not charged: no copy can have arrived.
     NeverStarted(LastKnown),
-    /// The same: this node did not send it, because too much is under way here.
+    /// The same: this node did not send it, because too much is under way here or because it was cancelled.
     Busy(NotStarted),
     /// It may be charged, now or later.
     Undecided {
@@ -143,13 +144,14 @@ impl CallClient {
         self.started.elapsed()
     }
 
-    /// Sends the attempt until its end is certain, or out of time. Once its promise `has_failed` no further copy leaves: what
-    /// the ledger lacks is not to be charged.
+    /// Sends the attempt until its end is certain, or out of time. Once its promise `has_failed`, or it was cancelled, no further copy
+    /// leaves: what the ledger lacks is not to be charged.
     pub(super) async fn exchange(
         &self,
         attempt: &Attempt,
         deadline: Instant,
         copies: &mut Copies,
+        awaited: &AwaitedCall,
         mut has_failed: impl FnMut() -> bool + Send,
     ) -> Exchanged {
         let started = Instant::now();
@@ -167,7 +169,7 @@ impl CallClient {
                     End::Open => word,
                 }
             } else {
-                let (heard, word) = heard(self.send(attempt, left).await);
+                let (heard, word) = heard(self.send(attempt, left, awaited).await);
                 let waits = !copies.are_in_doubt() && self.is_lagging(&word, attempt, started);
                 if waits && self.was_just_filled(attempt) {
                     pause = pause_after(too_early);
@@ -191,7 +193,7 @@ impl CallClient {
                 };
             }
             tokio::time::sleep(pause).await;
-            if !asks && has_failed() {
+            if !asks && (has_failed() || awaited.is_cancelled()) {
                 if !copies.are_in_doubt() {
                     return concluded(Step::Uncharged, word, LostAt::Way);
                 }
@@ -203,7 +205,7 @@ impl CallClient {
         }
     }
 
-    async fn send(&self, attempt: &Attempt, left: Duration) -> SendResult {
+    async fn send(&self, attempt: &Attempt, left: Duration, awaited: &AwaitedCall) -> SendResult {
         let mut request = attempt.promise.request.clone();
         // As of now: a copy that is sent later may find the owner restored.
         if let Payment::Channel { channel, receipted, .. } = &mut request.payment {
@@ -211,7 +213,8 @@ impl CallClient {
         }
         let message = CallMessage::Call(request);
         killpoint::reached("consumer.before_send");
-        self.network.call(attempt.expected.owner, message, attempt.body.clone(), left).await
+        let (owner, given_up) = (attempt.expected.owner, awaited.cancelled().map(drop));
+        self.network.call_unless(owner, message, attempt.body.clone(), left, given_up).await
     }
 
     /// Asks the owner what became of the call.
@@ -309,7 +312,9 @@ fn concluded(step: Step, word: OwnerWord, lost_at: LostAt) -> Exchanged {
         (Step::Uncharged, OwnerWord::Refused(refusal)) => Exchanged::Refused(refusal),
         (
             Step::Uncharged,
-            OwnerWord::Nothing(LastKnown::NotSent(reason @ (NotStarted::NoRoom | NotStarted::LocalLimit))),
+            OwnerWord::Nothing(LastKnown::NotSent(
+                reason @ (NotStarted::NoRoom | NotStarted::LocalLimit | NotStarted::GivenUp),
+            )),
         ) => Exchanged::Busy(reason),
         (Step::Uncharged, word) => Exchanged::NeverStarted(word.last_known()),
         (_, word) => undecided(&word),
@@ -407,6 +412,7 @@ mod tests {
         };
         assert!(matches!(ended(NotStarted::NoRoom), Exchanged::Busy(_)));
         assert!(matches!(ended(NotStarted::LocalLimit), Exchanged::Busy(_)));
+        assert!(matches!(ended(NotStarted::GivenUp), Exchanged::Busy(_)), "it was cancelled");
         assert!(matches!(ended(NotStarted::Deadline), Exchanged::NeverStarted(_)));
     }
 

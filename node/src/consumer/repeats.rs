@@ -14,6 +14,7 @@ use super::{
     Bought, BuyError, Consumer, LastKnown, NoAnswer, NotTold, Order, Timing, Turn,
     accounts::{Attempt, Earlier},
     answer::{self, ExpectedAnswer, Mismatch},
+    awaited::AwaitedCall,
     channels::Reservation,
     exchange::Exchanged,
     spending::Grant,
@@ -60,6 +61,7 @@ impl Consumer {
         promise: Promise,
         deadline: Instant,
         mut turn: Turn,
+        awaited: &AwaitedCall,
     ) -> Result<Bought, BuyError> {
         // As long as it was given then.
         let time = Some(Duration::from_millis(promise.request.deadline_ms.min(limits::CALL_DEADLINE_MS_MAX)));
@@ -76,11 +78,12 @@ impl Consumer {
             compared.map_err(|error| BuyError::Undecided(error.into()))?;
         }
         let sent = Instant::now();
-        let mut exchanged = self.0.client.exchange(&attempt, deadline, &mut turn, || false).await;
+        let has_failed = || false;
+        let mut exchanged = self.0.client.exchange(&attempt, deadline, &mut turn, awaited, has_failed).await;
         let is_behind =
             matches!(&exchanged, Exchanged::Refused(refusal) if refusal.code == RefusalCode::BooksBehind);
         if is_behind && self.0.books.heal_for_a_call(attempt.expected.owner, deadline).await.is_ok() {
-            exchanged = self.0.client.exchange(&attempt, deadline, &mut turn, || false).await;
+            exchanged = self.0.client.exchange(&attempt, deadline, &mut turn, awaited, has_failed).await;
         }
         let ExpectedAnswer { owner, call_id, .. } = attempt.expected;
         let unjudged = self.0.accounts.undecided().take_unjudged(owner, call_id);
@@ -93,6 +96,7 @@ impl Consumer {
         order: Order,
         purchase: Purchase,
         deadline: Instant,
+        awaited: &AwaitedCall,
     ) -> Result<Bought, BuyError> {
         // What was bought stays bought: also of a service that was retired since.
         let asker = self.asker(&order.grant, order.max_price);
@@ -122,7 +126,8 @@ impl Consumer {
         attempt.expected.channel = purchase.channel;
         let sent = Instant::now();
         // The call is paid for, so nothing here is in doubt: whatever comes instead of its answer is told as it is.
-        match self.0.client.exchange(&attempt, deadline, &mut Copies::default(), || false).await {
+        let mut copies = Copies::default();
+        match self.0.client.exchange(&attempt, deadline, &mut copies, awaited, || false).await {
             Exchanged::Response(response, body) => {
                 let domain = self.0.closer.domain_of(&attempt, response.receipt, response.signature);
                 let receipt = answer::verify(&attempt.expected, &domain, &response, &body)

@@ -112,8 +112,10 @@ impl History {
     }
 
     /// The outcome of a call without an end: under way as long as somebody waits for it, however late the clock says that it is.
-    fn open_outcome(&self, promise: &Promise, was_given_up: bool, now_secs: u64) -> CallOutcome {
-        let is_awaited = self.awaited.has(promise.request.call_id);
+    fn open_outcome(&self, promise: &Promise, has_note: bool, now_secs: u64) -> CallOutcome {
+        let call_id = promise.request.call_id;
+        let is_awaited = self.awaited.has(call_id);
+        let was_given_up = has_note || self.awaited.was_cancelled(call_id);
         entry::open_outcome(promise, is_awaited, was_given_up, now_secs)
     }
 }
@@ -145,7 +147,8 @@ impl Reading<'_> {
         }
     }
 
-    /// Ended purchases, and among them those that are under way, at the place that they will have when they end.
+    /// Ended purchases, and among them those that are under way. Once promised, these have the place that they will have when they
+    /// end.
     fn bought(&self, filter: &LogFilter, window: &Window) -> Result<Stretch<LogEntry>, LedgerError> {
         let ledger = &self.history.ledger;
         let window = &match filter.call_id {
@@ -157,17 +160,30 @@ impl Reading<'_> {
             let note = note(call.call_id, call.closed_secs).map(Arc::as_ref);
             filter.keeps(&CallFacts::of_purchase(call, note))
         };
-        // One that ends between the two looks is in both, and told as it ended.
+        // One that goes on between two of the looks is in both, and told as it is later.
+        let mut begun = self.history.awaited.all();
         let open = ledger.unresolved()?;
         let ended = ledger.purchases_in(window, keep)?;
-        let mut rows: Vec<(Position, LogEntry)> = Vec::new();
-        for promise in open {
-            let (place, note) = (place_of(&promise), note(promise.request.call_id, u64::MAX));
-            let outcome = self.history.open_outcome(&promise, note.is_some(), self.now_secs);
-            let is_within = place < window.before
+        let is_within = |place: &Position| {
+            *place < window.before
                 && place.secs >= window.from_secs
-                && !ended.rows.iter().any(|(other, _)| *other == place);
-            if is_within && filter.keeps(&CallFacts::of_promise(&promise, outcome)) {
+                && !ended.rows.iter().any(|(other, _)| other == place)
+        };
+        begun.retain(|order| !open.iter().any(|promise| promise.request.call_id == order.call_id));
+        let mut rows: Vec<(Position, LogEntry)> = Vec::new();
+        for order in begun {
+            let place = place_at(order.time_secs, order.call_id);
+            let is_listed = is_within(&place) && filter.keeps(&CallFacts::of_begun(&order));
+            // A repeat is told by the record of the first.
+            if is_listed && ledger.purchase(order.call_id)?.is_none() {
+                rows.push((place, LogEntry::Begun(order)));
+            }
+        }
+        for promise in open {
+            let place = place_at(promise.time_secs, promise.request.call_id);
+            let note = note(promise.request.call_id, u64::MAX);
+            let outcome = self.history.open_outcome(&promise, note.is_some(), self.now_secs);
+            if is_within(&place) && filter.keeps(&CallFacts::of_promise(&promise, outcome)) {
                 rows.push((place, LogEntry::Open(Box::new(promise), note.cloned(), outcome)));
             }
         }
@@ -183,7 +199,10 @@ impl Reading<'_> {
         let ledger = &self.history.ledger;
         Ok(match ledger.promise_of(call_id)? {
             Some(promise) => Some(promise.time_secs),
-            None => ledger.purchase(call_id)?.map(|call| call.promised_secs),
+            None => match ledger.purchase(call_id)? {
+                Some(call) => Some(call.promised_secs),
+                None => self.history.awaited.get(call_id).map(|order| order.time_secs),
+            },
         })
     }
 
@@ -239,9 +258,9 @@ fn narrowed(window: &Window, seconds: impl IntoIterator<Item = u64>) -> Window {
     Window { before, from_secs: window.from_secs.max(first), ..*window }
 }
 
-/// The place that a purchase has by its promise.
-fn place_of(promise: &Promise) -> Position {
-    Position { secs: promise.time_secs, key: promise.request.call_id.as_bytes().to_vec() }
+/// The place that a purchase has by the time of its promise, and before that by the time at which it came.
+fn place_at(secs: u64, call_id: CallId) -> Position {
+    Position { secs, key: call_id.as_bytes().to_vec() }
 }
 
 #[cfg(test)]

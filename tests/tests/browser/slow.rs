@@ -149,3 +149,17 @@ async fn a_button_that_is_held_down_while_something_changes_still_does_what_it_s
     waiting.browser.wait_for("You stopped waiting").await?;
     waiting.ends_answered().await
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_is_cancelled_from_its_row_in_the_log() -> Result<()> {
+    let Some(tools) = Tools::find() else { return Ok(()) };
+    let Waiting { world, gate, browser } = Waiting::begin(&tools, true).await?;
+    browser.goto("/panel/activity").await?;
+    browser.press(".calls form button").await?;
+    browser.wait_for("Call cancelled").await?;
+    let page = browser.text().await?;
+    ensure!(page.contains("Undecided") && !page.contains("Under way"), "{page}");
+    gate.open();
+    browser.end().await?;
+    world.settle_for(PRICE).await
+}

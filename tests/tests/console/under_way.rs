@@ -1,11 +1,12 @@
-//! A call that takes long: what its page says meanwhile, what *Cancel* does, and that it is paid for once.
+//! A call that takes long: what its page says meanwhile, what *Stop waiting* and *Cancel* do, and that it is paid for once.
 
 use anyhow::{Context, Result, ensure};
 use farthing_control::{
     endpoint,
-    types::{CallOutcome, OperationFile, ServiceFile},
+    types::{CallOutcome, LoggedCall, OperationFile, ServiceFile},
 };
 use farthing_tests::{
+    calls::{expect_refused, expect_served, with},
     clock::Clock,
     upstream::Gate,
     wait::eventually,
@@ -119,8 +120,7 @@ async fn the_log_counts_the_seconds_of_a_call_that_is_under_way_and_lets_its_bro
         let program = under_way.calls.first().context("no call")?.key.clone();
         let page = sandbox.browser.get(&format!("/panel/activity/{program}")).await?;
         let refresh = "<noscript><meta http-equiv=\"refresh\" content=\"2\">";
-        for told in ["data-elapsed=", refresh, "stop the program that made it", "id=\"live-call\" data-live"]
-        {
+        for told in ["data-elapsed=", refresh, ">Cancel call</button>", "id=\"live-call\" data-live"] {
             ensure!(page.body.contains(told), "{told}: {page:?}");
         }
         ensure!(!page.body.contains("Stop waiting"), "it is no call of this browser: {page:?}");
@@ -154,6 +154,49 @@ async fn the_log_counts_the_seconds_of_a_call_that_is_under_way_and_lets_its_bro
     let charged = world.settle_and_check(FUNDS).await?;
     ensure!(charged.micros() == 2 * PRICE.micros(), "each was charged once: {charged}");
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_programs_call_is_cancelled_on_its_page_and_the_program_hears_of_it_before_the_owner_answers()
+-> Result<()> {
+    let world = World::start().await?;
+    let (mut gate, mut sandbox) = held(&world).await?;
+    let service = sandbox.address.split('/').nth(3).context("no service")?.to_owned();
+    let asked = json!({ "api_id_public": service, "method": "GET", "path": "/held" });
+    let newest = async || -> Result<LoggedCall> {
+        let log = world.consumer.control().ask(endpoint::Calls.with("limit", 1)).await?;
+        log.calls.into_iter().next().context("no call")
+    };
+    let cancels = async {
+        gate.asked().await?;
+        let key = newest().await?.key;
+        let (place, cancel) = (format!("/panel/activity/{key}"), format!("/panel/activity/{key}/cancel"));
+        let list = sandbox.browser.get("/panel/activity").await?;
+        ensure!(list.body.contains(&format!("action=\"{cancel}\"")), "{list:?}");
+        let stolen = sandbox.browser.thief().press(&cancel, &[]).await?;
+        ensure!(stolen.asks_for_password(), "a cookie alone cancels nothing: {stolen:?}");
+        ensure!(newest().await?.outcome == CallOutcome::UnderWay);
+        let sent = sandbox.browser.press(&cancel, &[]).await?;
+        ensure!(sent.header("location") == format!("{place}?done=call-cancelled"), "{sent:?}");
+        let page = sandbox.browser.get(&place).await?;
+        ensure!(page.body.contains(">Undecided<") && !page.body.contains("Cancel call"), "{page:?}");
+        let again = sandbox.browser.press(&cancel, &[]).await?;
+        ensure!(again.status == 404, "nobody waits for it: {again:?}");
+        anyhow::Ok(())
+    };
+    // The gate is closed until the program has its answer.
+    let (answer, ()) = tokio::try_join!(world.call(&asked), cancels)?;
+    expect_refused("a cancelled call", &answer, 409, "cancelled")?;
+    let problem = newest().await?.problem.context("no problem")?;
+    ensure!(problem.code.as_deref() == Some("cancelled"), "{problem:?}");
+    ensure!(world.consumer.status().await?.spent_today.0 == PRICE, "limits count it while it is open");
+    gate.open();
+    eventually("its end is known", async || Ok(newest().await?.outcome == CallOutcome::Answered)).await?;
+    let json = answer.json();
+    let call_id = json["call_id"].as_str().context("no call id")?;
+    expect_served(&world.call(&with(asked, "call_id", call_id)).await?)?;
+    ensure!(gate.count() == 1, "the service was asked once");
+    world.settle_for(PRICE).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

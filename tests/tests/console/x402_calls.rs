@@ -1,9 +1,13 @@
 //! Calls of an x402 server from its page: named before they are made, paid once, shown like any other.
 
-use anyhow::{Result, ensure};
-use farthing_control::{endpoint, types::NewX402Server};
-use farthing_tests::{asks::Till, wait::eventually, world::World};
+use anyhow::{Context, Result, ensure};
+use farthing_control::{
+    endpoint,
+    types::{CancelStage, NewX402Server},
+};
+use farthing_tests::{asks::Till, calls::expect_refused, wait::eventually, world::World};
 use farthing_values::Usdc;
+use serde_json::json;
 
 use crate::{
     pages::HTML_BYTES_MAX,
@@ -170,5 +174,35 @@ async fn a_call_of_a_server_that_is_under_way_says_so_and_is_let_go() -> Result<
     })
     .await?;
     ensure!(calls.till.payments() == 1, "paid once");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_programs_call_of_a_server_is_cancelled_and_the_payment_that_was_sent_counts_once() -> Result<()> {
+    let calls = Calls::start().await?;
+    let held = calls.till.hold_answers().await;
+    let id = calls.place.split('/').nth(3).context("no id")?;
+    let asked = json!({ "api_id_public": id, "method": "GET", "path": "/v1/tides", "max_price": "0.01" });
+    let control = calls.world.consumer.control();
+    let cancels = async {
+        eventually("the server has the payment", async || Ok(calls.till.payments() == 1)).await?;
+        let log = control.ask(endpoint::Calls.with("outcome", "under-way")).await?;
+        let call = log.calls.into_iter().next().context("no call is under way")?;
+        let cancelled = control.ask(endpoint::CancelCall.of(&call.key)).await?;
+        ensure!(cancelled.stage == CancelStage::Promised, "{cancelled:?}");
+        anyhow::Ok(call.key)
+    };
+    // The server answers only afterwards.
+    let (answer, key) = tokio::try_join!(calls.world.call(&asked), cancels)?;
+    expect_refused("a cancelled call", &answer, 409, "cancelled")?;
+    drop(held);
+    let price = Usdc::from_micros(MICROS);
+    eventually("the server's word on the payment is booked", async || {
+        let shown = control.ask(endpoint::ShowCall.of(&key)).await?;
+        Ok(shown.call.charged.is_some_and(|charged| charged.0 == price))
+    })
+    .await?;
+    let spent = calls.world.consumer.status().await?.spent_today.0;
+    ensure!((calls.till.payments(), spent) == (1, price), "paid once: {spent}");
     Ok(())
 }

@@ -1,9 +1,11 @@
 //! `farthing calls`: the log of calls at the command line, with filters, as a table and for programs.
 
 use anyhow::{Context, Result, ensure};
+use farthing_testnet::demo::metrics;
 use farthing_tests::{
-    calls::{cost, expect_served, with},
+    calls::{cost, expect_free, expect_served, with},
     command::farthing,
+    wait::eventually,
     world::World,
 };
 use serde_json::Value;
@@ -63,5 +65,42 @@ async fn the_command_line_lists_calls_that_were_answered_failed_and_refused_and_
     ] {
         farthing(consumer, wrong).await?.ends_with(code).with_context(|| format!("{wrong:?}"))?;
     }
+    world.settle_for(cost(1)).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_waits_for_its_channel_is_listed_and_can_be_cancelled_and_is_never_sent() -> Result<()> {
+    const ID: &str = "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b";
+    let world = World::start().await?;
+    let consumer = &world.consumer;
+    world.mine_by_hand().await?;
+    let first = with(world.body("GET", "/ok"), "call_id", ID);
+    let cancels = async {
+        world.wait_for_pending().await?;
+        let told = farthing(consumer, &["calls", "--outcome", "under-way", "--json"]).await?;
+        let list = told.ends_with(0)?.json()?;
+        let listed = list.as_array().context("a list")?;
+        ensure!(listed.len() == 1 && listed[0]["call_id"] == ID, "{list:#}");
+        ensure!(listed[0]["operation"] == "GET /ok" && listed[0]["secret"] == "default", "{list:#}");
+        let told = farthing(consumer, &["calls", "--id", ID, "--json"]).await?;
+        ensure!(told.ends_with(0)?.json()? == list, "found by its id: {told:?}");
+        let told = farthing(consumer, &["calls", ID, "--cancel"]).await?;
+        ensure!(told.ends_with(0)?.out.contains("you are not charged"), "{told:?}");
+        farthing(consumer, &["calls", ID, "--cancel"]).await?.fails(1, &["waits for a call", ID])
+    };
+    let (answer, _) = tokio::try_join!(world.call(&first), cancels)?;
+    expect_free("a cancelled call", &answer, 409, "cancelled")?;
+    world.mine_at_once().await?;
+    let not_sent = "farthing_calls_total{side=\"consumer\",outcome=\"not_sent\"}";
+    eventually("its task has ended", async || {
+        Ok(metrics(consumer).await?.get(not_sent).is_some_and(|count| *count == 1))
+    })
+    .await?;
+    let one = farthing(consumer, &["calls", ID, "--json"]).await?.ends_with(0)?.json()?;
+    let call = &one["call"];
+    ensure!(call["outcome"] == "refused" && call["problem"]["code"] == "cancelled", "{one:#}");
+    ensure!(call["key"].as_str().is_some_and(|key| key.starts_with("refused-")), "not promised: {one:#}");
+    expect_served(&world.get("/ok").await?)?;
+    ensure!(world.upstream.hits() == 1, "the channel is there, and the call was not sent");
     world.settle_for(cost(1)).await
 }

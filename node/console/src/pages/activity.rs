@@ -1,6 +1,6 @@
 //! Activity: the log of calls ([`log`]), of which other pages show the newest, and one of them ([`one`]).
 
-use farthing_control::types::LoggedCall;
+use farthing_control::types::{CallOutcome, CallSide, LoggedCall};
 
 use crate::show;
 
@@ -14,4 +14,9 @@ pub(super) fn named(name: &str) -> String {
 /// The service of a call in words; a call that could not be read that far has none.
 fn service_of(call: &LoggedCall) -> String {
     call.service.map_or_else(|| "Unknown service".to_owned(), |_| named(&call.name))
+}
+
+/// Tells whether somebody at this node waits for a call, as far as the log shows it.
+fn can_be_cancelled(call: &LoggedCall) -> bool {
+    call.side == CallSide::Bought && call.outcome == CallOutcome::UnderWay
 }

@@ -161,6 +161,8 @@ endpoints! {
             calls: Calls, GET "/calls" [SIDE, OF_SERVICE, OUTCOME, BY_SECRET, CALL_ID, FROM, TO, STEP, CURSOR]; () -> (types::CallsPage), Low;
             /// Show one call with everything that is kept about it
             show_call: ShowCall, GET "/calls/{key}" [CALL_KEY, VERIFIED]; () -> (types::CallShown), Low;
+            /// Cancel a call that is under way: this node waits for it no longer, and its caller gets a problem
+            cancel_call: CancelCall, POST "/calls/{key}/cancel" [CALL_KEY]; () -> (types::CancelledCall), Low;
             /// Summarise the newest calls
             figures: Figures, GET "/figures" []; () -> (types::Figures), Low;
             /// Show calls and money over time up to now: for all services, one service or one owner

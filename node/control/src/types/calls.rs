@@ -79,10 +79,21 @@ impl CallOutcome {
                     Self::Failed
                 }
             }
+            (Some(ProblemName::Cancelled), None) => Self::Undecided,
             // What was charged was served, and its answer is lost.
             (_, Some(true)) => Self::Failed,
             _ => Self::Refused,
         }
+    }
+}
+
+words! {
+    /// The stage at which a call was cancelled.
+    CancelStage {
+        /// Nothing was promised for it, so it is not charged. An x402 server may have been asked for its price.
+        Unpromised = "unpromised",
+        /// Its price was promised, so it may have been sent, served and charged.
+        Promised = "promised",
     }
 }
 
@@ -160,6 +171,15 @@ pub struct CallShown {
     pub verdict: Option<ReceiptVerdict>,
     /// The claim that pays for it, where it costs anything.
     pub settlement: Option<CallSettlement>,
+}
+
+/// A call that nobody waits for any more, because it was cancelled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CancelledCall {
+    /// Its name in the log.
+    pub key: String,
+    pub call_id: CallIdText,
+    pub stage: CancelStage,
 }
 
 /// A part of a call's time.
@@ -248,6 +268,8 @@ mod tests {
             ("owner-busy", no, CallOutcome::Refused),
             ("owner-busy", Some(true), CallOutcome::Failed),
             ("spending-stopped", no, CallOutcome::Refused),
+            ("cancelled", no, CallOutcome::Refused),
+            ("cancelled", None, CallOutcome::Undecided),
             ("price-above-cap", no, CallOutcome::Refused),
             // Refused before its call id was looked up.
             ("malformed", None, CallOutcome::Refused),

@@ -32,6 +32,7 @@ words! {
         ChannelNotFunded = "channel-not-funded",
         MayHaveRun = "may-have-run",
         Undecided = "undecided",
+        Cancelled = "cancelled",
         Internal = "internal",
         AnswerNotRepeated = "answer-not-repeated",
         AnswerNoLongerKept = "answer-no-longer-kept",

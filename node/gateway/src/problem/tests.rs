@@ -96,6 +96,8 @@ fn every_error() -> Vec<BuyError> {
         BuyError::SpendingStopped(SpendingStop::ByConfiguration),
         BuyError::SpendingStopped(SpendingStop::Since(0)),
         BuyError::ShuttingDown,
+        BuyError::Cancelled(CancelStage::Unpromised),
+        BuyError::Cancelled(CancelStage::Promised),
         BuyError::Failed,
         BuyError::PriceChanged { before: USDC, now: USDC, cap: None },
         BuyError::DeclinedCharged { price: USDC },

@@ -67,6 +67,21 @@ async fn a_call_whose_answer_would_find_no_memory_is_not_sent() {
 }
 
 #[tokio::test]
+async fn a_call_that_is_given_up_before_its_first_byte_is_not_sent() {
+    let owner = Node::start(config()).await;
+    let consumer = Node::joined(&owner).await;
+    consumer.connected_to(owner.address).await;
+    let (address, asked) = (owner.address, owner.handle.clone());
+    let _owner = owner.echo();
+    let given_up = std::future::ready(());
+    let call = consumer.handle.call_unless(address, request(3), pattern(3), DEADLINE, given_up);
+    assert_eq!(call.await.unwrap_err(), CallFailure::NeverStarted(NotStarted::GivenUp));
+    assert_eq!(asked.counters().calls_received_directly, 0);
+    let (_, answer, _) = consumer.handle.call(address, request(3), pattern(3), DEADLINE).await.unwrap();
+    assert_eq!((answer, asked.counters().calls_received_directly), (pattern(3), 1));
+}
+
+#[tokio::test]
 async fn a_call_whose_answer_found_no_memory_is_sent_again_when_there_is_enough_for_all_of_it() {
     const BYTES: usize = 300 * 1024;
     let owner = Node::start(config()).await;

@@ -9,7 +9,7 @@ use farthing_shared::{call_ends::Half, refused::RefusedCall};
 
 use super::CallKey;
 use crate::{
-    consumer::{BuyError, Unanswered},
+    consumer::{BuyError, Unanswered, awaited::AwaitedOrder},
     history::{
         ServiceNames, outcome,
         read::{status_and_reason, why},
@@ -22,6 +22,8 @@ const LATE_SECS: u64 = 10;
 /// A call as it was read, with what was noted when its caller was refused.
 #[derive(Debug)]
 pub(super) enum LogEntry {
+    /// Somebody waits for it, and its price is not promised yet.
+    Begun(Arc<AwaitedOrder>),
     Open(Box<Promise>, Option<Arc<RefusedCall>>, CallOutcome),
     Bought(Box<Purchase>, Option<Arc<RefusedCall>>),
     Served(Box<CallRow>),
@@ -39,6 +41,16 @@ pub(super) struct CallFacts<'a> {
 }
 
 impl<'a> CallFacts<'a> {
+    pub(super) fn of_begun(order: &'a AwaitedOrder) -> Self {
+        Self {
+            side: CallSide::Bought,
+            service: Some(order.service),
+            secret: Some(&order.secret),
+            call_id: Some(order.call_id),
+            outcome: CallOutcome::UnderWay,
+        }
+    }
+
     pub(super) fn of_promise(promise: &'a Promise, outcome: CallOutcome) -> Self {
         Self {
             side: CallSide::Bought,
@@ -113,6 +125,7 @@ const fn side_of(half: Half) -> CallSide {
 impl LogEntry {
     pub(super) fn shown(&self, names: &ServiceNames) -> LoggedCall {
         match self {
+            Self::Begun(order) => begun(order, names),
             Self::Open(promise, note, outcome) => open(promise, note.as_deref(), *outcome, names),
             Self::Bought(call, note) => bought(call, note.as_deref(), names),
             Self::Served(row) => served(row, names),
@@ -140,6 +153,13 @@ fn of_facts(key: CallKey, time_secs: u64, facts: &CallFacts<'_>, names: &Service
         took_us: None,
         problem: None,
         others: 0,
+    }
+}
+
+fn begun(order: &AwaitedOrder, names: &ServiceNames) -> LoggedCall {
+    LoggedCall {
+        operation: format!("{} {}", order.method, order.path),
+        ..of_facts(CallKey::Bought(order.call_id), order.time_secs, &CallFacts::of_begun(order), names)
     }
 }
 

@@ -28,6 +28,17 @@ impl fmt::Display for CallKey {
     }
 }
 
+impl CallKey {
+    /// Returns the id of a call that this node may have bought.
+    #[must_use]
+    pub const fn bought(self) -> Option<CallId> {
+        match self {
+            Self::Bought(id) | Self::Any(id) => Some(id),
+            Self::Served(..) | Self::Refused(_) => None,
+        }
+    }
+}
+
 /// The error for a text that names no call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a call is named by its call id, a UUID, or by its `key` in the list of calls")]

@@ -45,7 +45,7 @@ pub(super) fn shown(
         LogEntry::Open(promise, ..) => open(call, promise),
         LogEntry::Bought(purchase, _) => bought(call, purchase, (history, reader))?,
         LogEntry::Served(row) => served(call, row, (history, reader))?,
-        LogEntry::Refused(_) => call,
+        LogEntry::Begun(_) | LogEntry::Refused(_) => call,
     };
     Ok(Some(shown))
 }
@@ -61,16 +61,18 @@ fn find(history: &History, key: &CallKey) -> Result<Option<LogEntry>, LedgerErro
 
 fn find_bought(history: &History, call_id: CallId) -> Result<Option<LogEntry>, LedgerError> {
     let notes = Notes::read(&history.refused);
-    // One that ends between the two looks is found by the second.
+    let begun = history.awaited.get(call_id);
+    // One that goes on between two of the looks is found by the later one.
     if let Some(promise) = history.ledger.promise_of(call_id)? {
         let note = notes.of(call_id, u64::MAX).cloned();
         let outcome = history.open_outcome(&promise, note.is_some(), clock::now_secs());
         return Ok(Some(LogEntry::Open(Box::new(promise), note, outcome)));
     }
-    Ok(history.ledger.purchase(call_id)?.map(|purchase| {
+    let ended = history.ledger.purchase(call_id)?.map(|purchase| {
         let note = notes.of(call_id, purchase.closed_secs).cloned();
         LogEntry::Bought(Box::new(purchase), note)
-    }))
+    });
+    Ok(ended.or(begun.map(LogEntry::Begun)))
 }
 
 fn find_served(history: &History, payer: Address, call_id: CallId) -> Result<Option<LogEntry>, LedgerError> {

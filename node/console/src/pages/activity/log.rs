@@ -11,7 +11,7 @@ use farthing_os::clock;
 use farthing_values::ServiceId;
 use serde::Deserialize;
 
-use super::service_of;
+use super::{can_be_cancelled, service_of};
 use crate::{
     failure::{Failure, Page},
     frame::{Frame, Section, Visit},
@@ -65,6 +65,7 @@ pub(in crate::pages) struct LogRow {
     pub(in crate::pages) code: Option<String>,
     pub(in crate::pages) others: u64,
     pub(in crate::pages) took: String,
+    pub(in crate::pages) can_be_cancelled: bool,
     pub(in crate::pages) charged: String,
 }
 
@@ -236,6 +237,7 @@ fn row(call: &LoggedCall, names: &PeerNames, now_secs: u64) -> LogRow {
         code: call.problem.as_ref().and_then(|problem| problem.code.clone()),
         others: call.others,
         took: took(call, now_secs),
+        can_be_cancelled: can_be_cancelled(call),
         charged: call.charged.map_or_else(|| "–".to_owned(), |charged| show::usdc(charged.0)),
     }
 }

@@ -8,16 +8,17 @@ use axum::{
 use farthing_control::{
     endpoint,
     types::{
-        CallOutcome, CallProblem, CallReceipt, CallSettlement, CallShown, CallSide, HistoryState, LoggedCall,
-        ReceiptVerdict, UsdcText,
+        CallOutcome, CallProblem, CallReceipt, CallSettlement, CallShown, CallSide, CancelStage,
+        CancelledCall, HistoryState, LoggedCall, ReceiptVerdict, UsdcText,
     },
 };
 use farthing_os::clock;
 use serde::Deserialize;
 
-use super::{log::took, service_of};
+use super::{can_be_cancelled, log::took, service_of};
 use crate::{
     failure::Page,
+    form::{Form, NoFields},
     frame::{Frame, Section, Visit},
     history::StoredExchange,
     outcome::{self, ShownOutcome},
@@ -27,6 +28,7 @@ use crate::{
         sandbox::{self, under_way::ShownUnderWay},
     },
     show,
+    texts::Done,
 };
 
 /// Characters of a header's or a parameter's value.
@@ -55,6 +57,7 @@ struct OneCallTemplate {
     waiting: Option<ShownUnderWay>,
     /// The address of that sandbox.
     here: String,
+    can_be_cancelled: bool,
     status: Option<u16>,
     problem: Option<CallProblem>,
     /// The page that does something about it: words of the link, and address.
@@ -115,6 +118,18 @@ pub(in crate::pages) async fn show(
     Ok(Rendered(&page).into_response())
 }
 
+/// Cancels a call that is under way, and shows what became of it: one that was not promised is among the refused calls.
+pub(in crate::pages) async fn cancel(Path(key): Path<String>, form: Form<NoFields>) -> Page {
+    let panel = form.visit.panel;
+    let CancelledCall { key, call_id, stage } = panel.node().ask(endpoint::CancelCall.of(key)).await?;
+    panel.changed();
+    let place = match stage {
+        CancelStage::Unpromised => format!("/panel/activity?call_id={call_id}"),
+        CancelStage::Promised => format!("/panel/activity/{key}"),
+    };
+    Ok(Done::CallCancelled.at(&place).into_response())
+}
+
 /// The same call, where this log-in's sandbox still has it.
 fn kept_in_sandbox(visit: &Visit, found: &CallShown) -> Option<StoredExchange> {
     let (service, call_id) = (found.call.service?.0, found.call.call_id?.0);
@@ -134,6 +149,7 @@ fn page(frame: Frame, found: CallShown, kept: Option<&StoredExchange>, names: &P
         (call.outcome == CallOutcome::UnderWay).then(|| now_secs.saturating_sub(call.time_secs));
     let waiting = kept.filter(|_| elapsed_secs.is_some());
     let waiting = waiting.and_then(|kept| ShownUnderWay::of(&kept.exchange, None));
+    let is_let_go = waiting.as_ref().is_some_and(|waiting| waiting.is_let_go);
     let here = kept.map(|kept| sandbox::page_of(&kept.exchange)).unwrap_or_default();
     let mut facts = vec![("Time", show::utc(call.time_secs))];
     // One that is under way has a clock instead.
@@ -169,6 +185,7 @@ fn page(frame: Frame, found: CallShown, kept: Option<&StoredExchange>, names: &P
         sandbox: kept
             .filter(|_| elapsed_secs.is_none())
             .map(|kept| format!("{here}?call={}#answer", kept.exchange.call_id)),
+        can_be_cancelled: can_be_cancelled(&call) && !is_let_go,
         elapsed_secs,
         waiting,
         here,

@@ -109,6 +109,7 @@ fn calls() -> Vec<LogRow> {
         code: None,
         others: 0,
         took: "42 ms".to_owned(),
+        can_be_cancelled: outcome == CallOutcome::UnderWay,
         charged: charged.to_owned(),
     };
     let refused = LogRow {
@@ -119,7 +120,8 @@ fn calls() -> Vec<LogRow> {
         secret: None,
         ..row(CallOutcome::Refused, None, "–")
     };
-    vec![row(CallOutcome::Answered, Some(200), "0.002"), refused]
+    let under_way = LogRow { took: "4 s so far".to_owned(), ..row(CallOutcome::UnderWay, None, "–") };
+    vec![under_way, row(CallOutcome::Answered, Some(200), "0.002"), refused]
 }
 
 fn cards() -> Vec<Card> {

@@ -1,7 +1,7 @@
 //! A call that is under way: begun once, kept with the session, and let go by whoever waits no more.
 //!
 //! In order: the button begins it ([`buy`]) and waits a moment; the page shows that it is under way until its answer is kept;
-//! *Cancel* ([`cancel`]) stops the waiting, from there or from the call's page in the log. The node goes on either way: a call
+//! *Stop waiting* ([`cancel`]) stops it, from there or from the call's page in the log. The node goes on either way: a call
 //! that was sent may be paid, so its end is always learned, and stands on the same page in the end.
 
 use std::time::Instant;
