@@ -6,6 +6,7 @@
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use farthing_config::FlagRule;
+use farthing_discovery::{NOT_STORED, NOT_STORED_NEXT};
 use farthing_ledger::{Ledger, LedgerError};
 use farthing_owner::{
     Owner,
@@ -141,6 +142,8 @@ struct NodeFacts {
     backup: Option<BackupFailure>,
     /// The space where the data folder lies.
     disk: Option<Space>,
+    /// New listings cannot be stored.
+    has_catalog_failed: bool,
     /// Owners whose returned deposits take room among the money at rest.
     closed_unasked: Vec<ClosedUnasked>,
     /// Money on channels that the settings do not reach.
@@ -195,6 +198,9 @@ fn of_the_machine(facts: &NodeFacts) -> Vec<Alert> {
         let severity = if space.is_low() { Error } else { Warning };
         let cause = format!("{space} free on the disk with the data folder: {LOW}");
         alerts.push(Alert::new(AlertKind::DiskLow, severity, cause, LOW_NEXT));
+    }
+    if facts.has_catalog_failed {
+        alerts.push(Alert::new(AlertKind::CatalogFailed, Warning, NOT_STORED, NOT_STORED_NEXT));
     }
     if let Some(off) = &facts.clock_off {
         let severity = if off.is_bad() { Error } else { Warning };
@@ -450,6 +456,7 @@ impl Alerts {
             flagged: self.flagged(),
             backup: parts.backups.failing(),
             disk: Space::of(&parts.data_dir),
+            has_catalog_failed: parts.readiness.catalog.has_failed(),
             closed_unasked: closed::of(&parts.funding),
             elsewhere: parts.elsewhere.clone(),
             left: left::still(&parts.left, &parts.data_dir, &parts.book),

@@ -18,6 +18,7 @@ use farthing_shared::{chain_view, refused::RefusedCalls};
 use tokio::sync::Mutex;
 
 use crate::{
+    agent_calls::AgentCalls,
     alerts::Alerts,
     approvals::Approvals,
     backup::{
@@ -63,6 +64,7 @@ pub struct Handles {
     pub starred: Starred,
     pub secrets: Arc<Secrets>,
     pub approvals: Approvals,
+    pub agent_calls: AgentCalls,
     pub readiness: Readiness,
     pub alerts: Alerts,
     pub backups: Automatic,

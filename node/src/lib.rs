@@ -1,5 +1,6 @@
 //! The control center: one participant's node of the Farthing network.
 
+pub mod agent_calls;
 pub mod alerts;
 pub mod approvals;
 pub mod backup;

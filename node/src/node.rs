@@ -19,6 +19,7 @@ use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
+    agent_calls::AgentCalls,
     alerts::Alerts,
     approvals::Approvals,
     backup::staged,
@@ -83,6 +84,7 @@ impl Node {
         let saved = SavedRequests::restore(foundation.ledger.clone())?;
         let petnames = Petnames::restore(foundation.ledger.clone())?;
         let starred = Starred::restore(foundation.ledger.clone())?;
+        let agent_calls = AgentCalls::restore(foundation.ledger.clone())?;
         let traffic = TrafficKept::restore(foundation.ledger.clone())?;
         let versions = foundation.learned.join("versions.json");
         let refused = RefusedFile::new(&foundation.learned, foundation.refused.clone());
@@ -110,6 +112,7 @@ impl Node {
             starred,
             secrets,
             approvals,
+            agent_calls,
             readiness,
             alerts,
             backups,

@@ -272,6 +272,7 @@ mod tests {
             peer: Text(peer),
             state: ChannelState::Open,
             until_secs: None,
+            stopped: false,
             deposited: Usdc::MAX.into(),
             spent: Usdc::from_micros(spent).into(),
             signed: Usdc::MAX.into(),

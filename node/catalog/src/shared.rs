@@ -114,5 +114,9 @@ mod tests {
         shared.store.apply(&changes).unwrap();
         assert!(!shared.store.has_failed());
         assert_eq!(shared.store.unindexed().unwrap(), changes.unindexed);
+        shared.store.fail();
+        std::fs::remove_dir_all(folder.path()).unwrap();
+        shared.reload();
+        assert!(shared.store.has_failed(), "a file that cannot be opened takes nothing");
     }
 }

@@ -118,7 +118,7 @@ pub(crate) struct Store {
     path: PathBuf,
     /// `None` after the storage failed, until the file can be opened again.
     database: RwLock<Option<Database>>,
-    /// The last transaction failed.
+    /// The last transaction failed, or the file could not be opened again.
     failed: AtomicBool,
     epoch: String,
 }
@@ -215,11 +215,15 @@ impl Store {
         let mut database = self.database.write();
         // First: the file is locked while it is open.
         drop(database.take());
-        *database = Some(attempt(&self.path, || open_file(&self.path))?);
+        let opened = attempt(&self.path, || open_file(&self.path));
+        if opened.is_err() {
+            self.failed.store(true, Ordering::Relaxed);
+        }
+        *database = Some(opened?);
         Ok(())
     }
 
-    /// Tells whether the last transaction failed.
+    /// Tells whether the last transaction failed, or the file could not be opened again.
     pub(crate) fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }

@@ -4,7 +4,7 @@ mod add;
 mod proposal;
 pub(super) mod show;
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Subcommand};
 use farthing_control::{
@@ -65,9 +65,15 @@ pub enum Api {
         /// Parameter; may be repeated
         #[arg(short, long = "param", value_name = "NAME=VALUE", value_parser = input::pair, requires = "operation")]
         params: Vec<(String, String)>,
+        /// Request header; may be repeated
+        #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = input::header, requires = "operation")]
+        headers: Vec<(String, String)>,
         /// Request body as JSON, or @FILE
         #[arg(long, value_name = "JSON", requires = "operation")]
         body: Option<String>,
+        /// File to send as the request body, unchanged; name its media type with -H 'Content-Type: image/png'
+        #[arg(long, value_name = "FILE", requires = "operation", conflicts_with = "body")]
+        body_file: Option<PathBuf>,
     },
     /// List the versions and what changed for callers in each
     Versions(OwnService),
@@ -186,11 +192,13 @@ pub(super) async fn api(context: &Context, verb: Api) -> Result<(), Failure> {
             context.output.data(&health, show::health)?;
             return warn_of_clock(context, &node).await;
         }
-        Api::Test { service, operation, params, body } => {
+        Api::Test { service, operation, params, headers, body, body_file } => {
             let request = TestRequest {
                 operation: operation.as_deref().map(operation_name).transpose()?,
                 params: input::unique(params)?,
+                headers: input::unique(headers)?,
                 body: body.map(|body| input::json(&body)).transpose()?,
+                body_base64: body_file.map(|file| input::body_base64(&file)).transpose()?,
             };
             let service = pick::own(&node, service).await?;
             let tested = node.tell(endpoint::TestApi.of(service), &request).await?;

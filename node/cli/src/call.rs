@@ -19,7 +19,7 @@ use farthing_control::{
         HEADER_TIMING, NamedService, Text,
     },
 };
-use farthing_protocol::{Address, ServiceId, Usdc, call::Method, limits};
+use farthing_protocol::{Address, ServiceId, Usdc, call::Method};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use uuid::Uuid;
@@ -64,9 +64,6 @@ pub struct Call {
     #[arg(long, conflicts_with_all = ["params", "headers", "body", "body_file", "max_price", "call_id", "timing"])]
     pub sample: bool,
 }
-
-/// One byte more than the node passes on, so that it says so.
-const BODY_BYTES_MAX: u64 = limits::REQUEST_BODY_BYTES_MAX as u64 + 1;
 
 pub(super) async fn call(context: &Context, arguments: Call) -> Result<(), Failure> {
     let node = context.node()?;
@@ -260,10 +257,7 @@ fn request(service: ServiceId, arguments: Call) -> Result<CallRequest, Failure> 
         method: method.into(),
         params: input::unique(params)?,
         body: body.map(|body| input::json(&body)).transpose()?,
-        body_base64: body_file
-            .map(|file| input::bytes(&file, BODY_BYTES_MAX))
-            .transpose()?
-            .map(|body| encoded::to_text(&body)),
+        body_base64: body_file.map(|file| input::body_base64(&file)).transpose()?,
         headers: input::unique(headers)?,
         max_price: max_price.map(Text),
         call_id,

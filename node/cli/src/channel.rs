@@ -83,10 +83,7 @@ pub(super) async fn channel(context: &Context, verb: Channel) -> Result<(), Fail
         Channel::Resume { channel, yes } => {
             let channel = pick::channel(&node, channel).await?;
             if !yes {
-                context.output.confirm(
-                    "This owner was paid for calls you did not make, or its answer did not match its receipt. Buy from \
-                     it again?",
-                )?;
+                confirm_resume(context, &node, channel).await?;
             }
             vec![node.ask(endpoint::ResumeChannel.of(channel)).await?]
         }
@@ -117,6 +114,17 @@ async fn confirm_close(context: &Context, node: &ControlClient, channel: Channel
              another transaction.",
             open.peer, open.deposited, open.spent
         ))
+    })
+}
+
+/// Asks before an owner is trusted again. About a channel that is not stopped, or holds a deposit, the node has the word.
+async fn confirm_resume(context: &Context, node: &ControlClient, channel: ChannelId) -> Result<(), Failure> {
+    let channels = node.ask(endpoint::Channels).await?;
+    let is_it = |one: &&types::Channel| one.id.0 == channel && one.stopped && one.state.is_closed();
+    channels.iter().find(is_it).map_or(Ok(()), |_| {
+        context.output.confirm(
+            "This owner was paid for calls you did not make, or its answer did not match its receipt. Buy from it again?",
+        )
     })
 }
 

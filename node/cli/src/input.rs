@@ -8,9 +8,14 @@ use std::{
     path::Path,
 };
 
+use farthing_control::encoded;
+use farthing_protocol::limits;
 use zeroize::Zeroizing;
 
 use super::failure::Failure;
+
+/// One byte more than the node passes on, so that it says so.
+const BODY_BYTES_MAX: u64 = limits::REQUEST_BODY_BYTES_MAX as u64 + 1;
 
 /// The first `bytes_max` bytes of a text, which may be a secret and is wiped when dropped.
 pub(super) fn text(path: &Path, bytes_max: u64) -> Result<Zeroizing<String>, Failure> {
@@ -26,6 +31,11 @@ pub(super) fn bytes(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Failure> {
     let read = open(path).and_then(|file| file.take(bytes_max).read_to_end(&mut bytes));
     read.map_err(|error| unreadable(path.display(), &error))?;
     Ok(bytes)
+}
+
+/// The body of a call in a file, as requests in JSON have it.
+pub(super) fn body_base64(file: &Path) -> Result<String, Failure> {
+    Ok(encoded::to_text(&bytes(file, BODY_BYTES_MAX)?))
 }
 
 /// A value, or what is in the file that it names after an `@`: the list of processes shows a secret that is given otherwise.

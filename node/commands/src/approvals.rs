@@ -19,6 +19,13 @@ use super::{Failed, Reply};
 /// The page of the console with these calls.
 const PAGE: &str = "/panel/finance/approvals";
 
+/// The secret of this name as it is now.
+pub(super) fn asking(node: &Handles, name: String) -> Result<AskingSecret, SecretsError> {
+    let found = node.secrets.all().into_iter().find(|facts| facts.name == name);
+    let facts = found.ok_or(SecretsError::NotFound(name))?;
+    Ok(AskingSecret { name: facts.name, created_secs: facts.created_secs })
+}
+
 /// A call with what the node knows beside it.
 fn shown(node: &Handles, names: &ServiceNames, approval: Approval) -> Approval {
     let panel = &node.config.panel;
@@ -41,10 +48,7 @@ async fn ask(
     Path(name): Path<String>,
     Json(request): Json<ApprovalRequest>,
 ) -> Reply<Approval> {
-    let found = node.secrets.all().into_iter().find(|facts| facts.name == name);
-    let facts = found.ok_or(SecretsError::NotFound(name))?;
-    let by = AskingSecret { name: facts.name, created_secs: facts.created_secs };
-    let approval = node.approvals.ask(by, request)?;
+    let approval = node.approvals.ask(asking(&node, name)?, request)?;
     Ok(Json(shown(&node, &node.history().names(), approval)))
 }
 

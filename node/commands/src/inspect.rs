@@ -1,20 +1,27 @@
 //! Before publishing: what a description offers, how strangers will see the service, whether its server answers.
 
+use std::sync::Arc;
+
 use axum::{
     Json,
     extract::{Path, State},
-    http::StatusCode,
+    http::{HeaderMap, StatusCode},
 };
 use farthing_bridge::description::{ApiDescription, Operation, RootKind};
 use farthing_control::types::{
-    ApiPreview, CatalogKind, InspectRequest, InspectedCandidate, InspectedOperation, Inspection, ServiceFile,
-    SourceFile, TestRequest, Tested, Text, Tried, TryRequest,
+    ApiPreview, CallRequest, CatalogKind, InspectRequest, InspectedCandidate, InspectedOperation, Inspection,
+    ServiceFile, SourceFile, TestRequest, Tested, Text, Tried, TryRequest,
 };
 use farthing_discovery::method_of;
-use farthing_node::handles::Handles;
+use farthing_gateway::call::read_order;
+use farthing_node::{
+    consumer::{Order, spending::Grant},
+    handles::Handles,
+    secrets::DEFAULT_SECRET,
+};
 use farthing_os::{clock, secret::SecretText};
 use farthing_owner::{
-    inspect::{self as probing, Inspected, ProbeAnswer, found_source},
+    inspect::{self as probing, Inspected, ProbeAnswer, TestCall, found_source},
     intake::Candidate,
 };
 use farthing_protocol::ServiceId;
@@ -69,9 +76,8 @@ async fn test(
     Json(request): Json<TestRequest>,
 ) -> Reply<Tested> {
     let service = node.registry.find(id.0)?;
-    let wanted = request.operation.map(|operation| (operation.method.0, operation.path));
-    let body = request.body.map(|body| body.to_string()).unwrap_or_default();
-    let tested = probing::test(&service, wanted, &request.params, body.into()).await.map_err(|error| {
+    let wanted = request.into_call(id).map(as_called).transpose()?;
+    let tested = probing::test(&service, wanted).await.map_err(|error| {
         let next = "`farthing api show` lists the operations with their parameters.";
         Failed::new(StatusCode::BAD_REQUEST, &error, next)
     })?;
@@ -80,6 +86,15 @@ async fn test(
         price: tested.price.into(),
         would_charge: tested.charge.into(),
     }))
+}
+
+/// Reads a call as a caller's node does, with its headers and its body.
+fn as_called(call: CallRequest) -> Result<TestCall, Failed> {
+    let read = |text: &[u8]| read_order(Arc::new(Grant::unlimited(DEFAULT_SECRET)), &HeaderMap::new(), text);
+    let text = serde_json::to_vec(&call).expect("texts and numbers are always JSON");
+    let order = read(&text).map_err(|problem| Failed::new(problem.status, &problem.detail, problem.next))?;
+    let Order { method, path, params, headers, body, .. } = order;
+    Ok(TestCall { method, path, params, headers, body })
 }
 
 fn tried(trial: ProbeAnswer) -> Tried {

@@ -64,6 +64,7 @@ macro_rules! answer {
 }
 
 mod activity;
+mod agent_calls;
 mod alerts;
 mod approvals;
 mod audit;

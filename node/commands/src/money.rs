@@ -48,6 +48,7 @@ fn all_channels(node: &Handles) -> Vec<Channel> {
             peer: channel.config.payee.into(),
             state,
             until_secs,
+            stopped: channel.state.stopped,
             deposited: channel.state.deposited.into(),
             spent: channel.state.acknowledged.into(),
             signed: channel.state.signed.into(),
@@ -66,6 +67,7 @@ fn all_channels(node: &Handles) -> Vec<Channel> {
             ChannelState::Open
         },
         until_secs: None,
+        stopped: false,
         deposited: channel.state.deposited.into(),
         spent: channel.state.spent.into(),
         signed: channel.state.best.into(),

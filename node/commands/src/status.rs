@@ -12,6 +12,7 @@ use farthing_control::{
     counted,
     types::{Alert, AlertKind, AlertSeverity, ChainStatus, Check, Doctor, Eth, Status},
 };
+use farthing_discovery::{NOT_STORED, NOT_STORED_NEXT};
 use farthing_network::{AddressCheck, AddressSource, BootstrapPeer, NetworkStatus, ReachState};
 use farthing_node::{
     alerts::{TWIN, TWIN_NEXT},
@@ -145,8 +146,7 @@ async fn doctor(State(node): State<Handles>) -> Json<Doctor> {
 /// Tells how much of the network is known here, and whether more can be stored.
 fn catalog(node: &Handles) -> Result<String, (String, &'static str)> {
     if node.catalog.has_failed() {
-        let next = "free disk space or check the disk; the node tries again with the next listing. If that fails, restart the node";
-        return Err(("new listings cannot be stored".to_owned(), next));
+        return Err((NOT_STORED.to_owned(), NOT_STORED_NEXT));
     }
     let known = node.catalog.counts();
     let mut told = format!("{} of {}", counted(known.listings, "service"), counted(known.owners, "owner"));
@@ -193,8 +193,8 @@ fn chain(node: &Handles) -> Check {
 
 /// Tells whether a check of the doctor's own says what an alert does, with more.
 const fn has_a_check(kind: AlertKind) -> bool {
-    use AlertKind::{ChainStale, ClockOff, DiskLow, NotReady, WalletTwice, X402Closed};
-    matches!(kind, NotReady | ChainStale | DiskLow | ClockOff | WalletTwice | X402Closed)
+    use AlertKind::{CatalogFailed, ChainStale, ClockOff, DiskLow, NotReady, WalletTwice, X402Closed};
+    matches!(kind, NotReady | ChainStale | DiskLow | CatalogFailed | ClockOff | WalletTwice | X402Closed)
 }
 
 /// An alert as a check, in its own words.

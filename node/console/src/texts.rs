@@ -37,6 +37,9 @@ pub(super) fn alert(alert: &types::Alert) -> Alert {
             ("This machine's clock is wrong", "Set the clock, and keep it right with NTP", None)
         }
         AlertKind::DiskLow => ("The disk is nearly full", "Free disk space", None),
+        AlertKind::CatalogFailed => {
+            ("New listings cannot be stored", "Free disk space, or check the disk", None)
+        }
         AlertKind::WalletTwice => (
             "Two nodes run with this wallet",
             "Stop one of them: a copy must not run while the original runs",

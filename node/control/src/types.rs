@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 pub use self::{
-    activity::*, alerts::*, approvals::*, backup::*, calls::*, catalog::*, channel::*, console::*,
-    contract::*, flagged::*, foreign::*, history::*, inspect::*, logs::*, petnames::*, problem::*, reach::*,
-    saved::*, secrets::*, series::*, service_file::*, services::*, spending::*, starred::*,
+    activity::*, agent_calls::*, alerts::*, approvals::*, backup::*, calls::*, catalog::*, channel::*,
+    console::*, contract::*, flagged::*, foreign::*, history::*, inspect::*, logs::*, petnames::*,
+    problem::*, reach::*, saved::*, secrets::*, series::*, service_file::*, services::*, spending::*,
+    starred::*,
 };
 pub use crate::{
     eth::Eth,
@@ -73,6 +74,7 @@ farthing_os::hidden!(
 );
 
 mod activity;
+mod agent_calls;
 mod alerts;
 mod approvals;
 mod backup;

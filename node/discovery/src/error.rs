@@ -9,6 +9,12 @@ use farthing_protocol::{Address, ServiceId};
 
 use super::KnownError;
 
+/// The effect of a catalog that stores nothing, and what to do about it.
+pub const NOT_STORED: &str = "new listings cannot be stored, so this node finds no new services and tells no other node of \
+                              changes to its own; its calls and its sales go on";
+pub const NOT_STORED_NEXT: &str = "free disk space or check the disk; the node tries again with the next listing. If that \
+                                   fails, restart the node";
+
 /// The reason that pinned content cannot be had from its owner, or is none. What fails here is never told as that.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ContentError {

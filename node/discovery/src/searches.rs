@@ -185,7 +185,7 @@ impl Catalog {
         self.0.store.shards()
     }
 
-    /// Returns whether listings could not be stored lately, as on a full disk.
+    /// Returns whether listings could not be stored lately, as on a full disk; [`super::NOT_STORED`] tells the effect.
     pub fn has_failed(&self) -> bool {
         self.0.store.has_failed()
     }

@@ -59,6 +59,8 @@ pub enum Namespace {
     Starred = 21,
     /// Bytes that travelled between this node and others, by hour and by day.
     Traffic = 22,
+    /// Calls of agents whose answers have not arrived, by the hash of secret and call id.
+    AgentCalls = 23,
 }
 
 /// One change of [`Ledger::put_many`]; `value: None` deletes.

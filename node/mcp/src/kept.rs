@@ -1,6 +1,6 @@
-//! Parts of calls that stay in memory: the rest of long answers, calls whose end is not known, and questions to a user.
+//! Parts of calls that stay in memory: the rest of long answers, and questions to a user.
 //!
-//! All are bounded: the oldest make room for new ones. No secret takes the room of another's calls and questions, nor more than
+//! All are bounded: the oldest make room for new ones. No secret takes the room of another's questions, nor more than
 //! half of the room for bodies from others. A secret counts by its name and its age: one that has the name of a revoked one finds
 //! nothing of that one's. Only once more than a hundred revoked ones have left all that they may, the oldest of all make room.
 
@@ -16,9 +16,9 @@ pub const PART_BYTES_MAX: usize = 64 * 1024;
 /// The most bodies that are kept, and the most bytes of all.
 const BODIES_MAX: usize = 16;
 const BODIES_BYTES_MAX: usize = 96 * 1024 * 1024;
-/// The most calls without a known end of one secret, and the most questions; and of all together: revoked ones leave theirs.
-const OPEN_MAX: usize = 64;
-const OPEN_MAX_IN_ALL: usize = 128 * OPEN_MAX;
+/// The most questions of one secret, and of all together: revoked ones leave theirs.
+const QUESTIONS_MAX: usize = 64;
+const QUESTIONS_MAX_IN_ALL: usize = 128 * QUESTIONS_MAX;
 
 /// The body of a long answer.
 #[derive(Debug, PartialEq, Eq)]
@@ -75,8 +75,6 @@ struct Question {
 pub struct Kept {
     /// By secret and call id, the oldest first.
     bodies: VecDeque<(String, String, Arc<LongBody>)>,
-    /// Fingerprints and call ids, the oldest first.
-    open: VecDeque<(Fingerprint, String)>,
     /// The oldest first.
     asked: VecDeque<Question>,
 }
@@ -114,42 +112,6 @@ impl Kept {
         self.bodies.iter().find(is_it).map(|(.., body)| Arc::clone(body))
     }
 
-    /// Notes that a call leaves whose end is not known. Its id is that of the question that `token` answers, or the one that
-    /// the agent names. Without both it is that of the newest such call without a known end: an agent that stops waiting and
-    /// asks again pays once.
-    ///
-    /// # Errors
-    /// [`Trouble`] when the token is not of this call.
-    pub fn begin(
-        &mut self,
-        print: &Fingerprint,
-        token: Option<&str>,
-        call_id: Option<&str>,
-    ) -> Result<BegunCall, Trouble> {
-        let begun = match token {
-            Some(token) => self.confirm(print, token, call_id).ok_or_else(Trouble::of_unknown_token)?,
-            None => {
-                let known = call_id.map(str::to_owned).or_else(|| self.open_call(print));
-                let confirmed = known.as_deref().and_then(|id| self.confirmed(print, id));
-                let is_repeat = known.is_some();
-                BegunCall { call_id: known.unwrap_or_else(fresh), is_repeat, confirmed }
-            }
-        };
-        self.close(print, &begun.call_id);
-        let is_of_secret = |(other, _): &(Fingerprint, String)| other.secret == print.secret;
-        push(&mut self.open, (print.clone(), begun.call_id.clone()), is_of_secret);
-        Ok(begun)
-    }
-
-    /// Notes that the end of a call is known.
-    pub fn close(&mut self, print: &Fingerprint, call_id: &str) {
-        self.open.retain(|(other, id)| other.secret != print.secret || id != call_id);
-    }
-
-    fn open_call(&self, print: &Fingerprint) -> Option<String> {
-        self.open.iter().rev().find(|(other, _)| other == print).map(|(_, id)| id.clone())
-    }
-
     /// Notes that a user is asked whether a call may cost so much. Returns the token of the answer.
     pub fn ask(&mut self, print: &Fingerprint, call_id: &str, price: Usdc) -> String {
         self.asked.retain(|asked| asked.print != *print || asked.call_id != call_id);
@@ -165,14 +127,22 @@ impl Kept {
         token
     }
 
-    /// Notes that the price was confirmed, once or again.
-    fn confirm(&mut self, print: &Fingerprint, token: &str, call_id: Option<&str>) -> Option<BegunCall> {
+    /// Notes that the price was confirmed, once or again. The call has the id of the question that `token` answers.
+    ///
+    /// # Errors
+    /// [`Trouble`] when the token is not of this call.
+    pub fn confirm(
+        &mut self,
+        print: &Fingerprint,
+        token: &str,
+        call_id: Option<&str>,
+    ) -> Result<BegunCall, Trouble> {
         let is_it = |asked: &&mut Question| {
             asked.print == *print && asked.token == token && call_id.is_none_or(|id| id == asked.call_id)
         };
-        let asked = self.asked.iter_mut().find(is_it)?;
+        let asked = self.asked.iter_mut().find(is_it).ok_or_else(Trouble::of_unknown_token)?;
         let is_repeat = std::mem::replace(&mut asked.is_confirmed, true);
-        Some(BegunCall { call_id: asked.call_id.clone(), is_repeat, confirmed: Some(asked.price) })
+        Ok(BegunCall { call_id: asked.call_id.clone(), is_repeat, confirmed: Some(asked.price) })
     }
 
     /// Notes that a user did not agree to a price: its token confirms nothing any more. Returns the id of the call, or `None` if
@@ -184,7 +154,9 @@ impl Kept {
         self.asked.remove(place).map(|asked| asked.call_id)
     }
 
-    fn confirmed(&self, print: &Fingerprint, call_id: &str) -> Option<Usdc> {
+    /// Returns the price that was confirmed for a call.
+    #[must_use]
+    pub fn confirmed(&self, print: &Fingerprint, call_id: &str) -> Option<Usdc> {
         let is_it =
             |asked: &&Question| asked.is_confirmed && asked.print == *print && asked.call_id == call_id;
         self.asked.iter().find(is_it).map(|asked| asked.price)
@@ -197,11 +169,11 @@ fn fresh() -> String {
 
 /// Puts an item behind the others; the oldest of the same secret goes if there are too many of that, or else the oldest of all.
 fn push<T>(items: &mut VecDeque<T>, item: T, is_of_secret: impl Fn(&T) -> bool) {
-    if items.iter().filter(|item| is_of_secret(item)).count() >= OPEN_MAX
+    if items.iter().filter(|item| is_of_secret(item)).count() >= QUESTIONS_MAX
         && let Some(oldest) = items.iter().position(&is_of_secret)
     {
         items.remove(oldest);
-    } else if items.len() >= OPEN_MAX_IN_ALL {
+    } else if items.len() >= QUESTIONS_MAX_IN_ALL {
         items.pop_front();
     }
     items.push_back(item);
@@ -273,36 +245,14 @@ mod tests {
     }
 
     #[test]
-    fn a_call_without_a_known_end_is_found_again_until_it_has_one() {
-        let mut kept = Kept::default();
-        let begin = |kept: &mut Kept, print: &Fingerprint| kept.begin(print, None, None).unwrap();
-        let one = print("a", 7);
-        let first = begin(&mut kept, &one);
-        assert!(!first.is_repeat);
-        assert_eq!(begin(&mut kept, &one), BegunCall { is_repeat: true, ..first.clone() });
-        for other in [print("a", 8), print("b", 7)] {
-            assert_ne!(begin(&mut kept, &other).call_id, first.call_id);
-        }
-        kept.close(&print("b", 7), &first.call_id);
-        assert!(begin(&mut kept, &one).is_repeat, "another secret ends none of its calls");
-        kept.close(&one, &first.call_id);
-        assert!(!begin(&mut kept, &one).is_repeat);
-        for call in 100..100 + OPEN_MAX as u64 {
-            begin(&mut kept, &print("a", call));
-        }
-        assert!(!begin(&mut kept, &one).is_repeat, "the oldest made room");
-        assert!(begin(&mut kept, &print("b", 7)).is_repeat, "not for those of another secret");
-    }
-
-    #[test]
     fn what_revoked_secrets_left_makes_room_in_the_end() {
         let mut items = VecDeque::new();
-        for item in 0..OPEN_MAX_IN_ALL + OPEN_MAX {
-            let secret = item / OPEN_MAX;
-            push(&mut items, item, |other| other / OPEN_MAX == secret);
+        for item in 0..QUESTIONS_MAX_IN_ALL + QUESTIONS_MAX {
+            let secret = item / QUESTIONS_MAX;
+            push(&mut items, item, |other| other / QUESTIONS_MAX == secret);
         }
-        assert_eq!(items.len(), OPEN_MAX_IN_ALL);
-        assert_eq!(items.front(), Some(&OPEN_MAX), "those of the first secret are gone");
+        assert_eq!(items.len(), QUESTIONS_MAX_IN_ALL);
+        assert_eq!(items.front(), Some(&QUESTIONS_MAX), "those of the first secret are gone");
     }
 
     #[test]
@@ -311,27 +261,23 @@ mod tests {
         let (one, price) = (print("a", 7), Usdc::from_micros(9));
         let token = kept.ask(&one, "c1", price);
         let token = token.as_str();
-        assert_eq!(kept.begin(&one, None, Some("c1")).unwrap().confirmed, None, "nobody agreed yet");
+        assert_eq!(kept.confirmed(&one, "c1"), None, "nobody agreed yet");
         for (print, token, call_id) in [
             (print("a", 8), token, None),
             (print("b", 7), token, None),
             (one.clone(), "other", None),
             (one.clone(), token, Some("c2")),
         ] {
-            let trouble = kept.begin(&print, Some(token), call_id).unwrap_err();
+            let trouble = kept.confirm(&print, token, call_id).unwrap_err();
             assert_eq!(trouble.code, "unknown-token", "{print:?} {token} {call_id:?}");
         }
         let confirmed = |is_repeat| BegunCall { call_id: "c1".to_owned(), is_repeat, confirmed: Some(price) };
-        assert_eq!(kept.begin(&one, Some(token), None), Ok(confirmed(false)));
-        assert_eq!(kept.begin(&one, Some(token), Some("c1")), Ok(confirmed(true)), "the same call again");
-        assert_eq!(kept.begin(&one, None, Some("c1")), Ok(confirmed(true)), "by its id, too");
+        assert_eq!(kept.confirm(&one, token, None), Ok(confirmed(false)));
+        assert_eq!(kept.confirm(&one, token, Some("c1")), Ok(confirmed(true)), "the same call again");
+        assert_eq!(kept.confirmed(&one, "c1"), Some(price), "by its id, too");
         kept.ask(&one, "c1", Usdc::from_micros(10));
-        assert_eq!(
-            kept.begin(&one, None, Some("c1")).unwrap().confirmed,
-            None,
-            "a higher price is asked for"
-        );
-        assert!(kept.begin(&one, Some(token), None).is_err());
+        assert_eq!(kept.confirmed(&one, "c1"), None, "a higher price is asked for");
+        assert!(kept.confirm(&one, token, None).is_err());
     }
 
     #[test]
@@ -342,9 +288,9 @@ mod tests {
         assert_eq!(kept.decline("b", &token), None, "another secret answers no question of this one");
         assert_eq!(kept.decline("a", "other"), None);
         assert_eq!(kept.decline("a", &token), Some("c1".to_owned()));
-        assert_eq!(kept.begin(&one, Some(token.as_str()), None).unwrap_err().code, "unknown-token");
+        assert_eq!(kept.confirm(&one, &token, None).unwrap_err().code, "unknown-token");
         let token = kept.ask(&one, "c1", price);
-        kept.begin(&one, Some(token.as_str()), None).unwrap();
+        kept.confirm(&one, &token, None).unwrap();
         assert_eq!(kept.decline("a", &token), None, "the call may have been charged meanwhile");
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! An agent asks for a tool by name ([`tools`]), or for one of its own ([`pinned`]). Its arguments become a request to the node ([`arguments`]), and what the
 //! node answers becomes a result ([`catalog`], [`money`], [`paid`]) or a [`Trouble`] with the next step. All of this is
-//! pure. The toolbox asks the node, and keeps what a repeat needs. Two doors lead to it: [`serve`] speaks the protocol on
+//! pure. The toolbox asks the node, and keeps long answers and questions. Two doors lead to it: [`serve`] speaks the protocol on
 //! standard input and output and asks the node over its control socket; [`over_http`] is a service within the node's own
 //! port.
 //!

@@ -78,7 +78,7 @@ impl PresentedSecret {
 /// name, within its limits.
 pub async fn serve(node: ControlClient, secret: &str) -> Result<(), ServeError> {
     let toolbox = Arc::new(Toolbox::of(AskedNode::Socket(node)));
-    // Nothing of this conversation is kept for another one, so the age of the secret does not matter.
+    // What this process keeps is for this conversation alone, so the age of the secret does not matter.
     let secret = PresentedSecret { name: secret.to_owned(), since_secs: 0 };
     let tools = AgentTools { toolbox, secret: Some(secret) };
     let running = match tools.serve(stdio()).await {

@@ -1,13 +1,14 @@
 //! The tools at work: each asks the node, and makes a result of what it answers.
 //!
-//! A call leaves with an id that its result names. If a user has to confirm prices above an amount, the call leaves with this
+//! A call leaves with an id that its result names. The node notes it until the agent has the answer: a repeat of the agent, or of its
+//! program that was started again, has the same id. If a user has to confirm prices above an amount, the call leaves with this
 //! amount as its highest price: the node decides, and nothing dearer is bought before [`Unconfirmed`] was answered.
 
 use std::hash::RandomState;
 
 use farthing_control::{
     ControlError, RawAnswer, endpoint,
-    types::{ApprovalRequest, ApprovalState, CallRequest, HEADER_PRICE, ServiceIdText},
+    types::{ApprovalRequest, ApprovalState, CallRequest, EndedAgentCall, HEADER_PRICE, ServiceIdText},
 };
 use farthing_values::Usdc;
 use parking_lot::Mutex;
@@ -228,9 +229,9 @@ impl Toolbox {
         arguments: CallArguments,
     ) -> Result<ToolAnswer, NotDone> {
         let max = arguments.max_price();
-        let request = arguments.request()?;
+        let mut request = arguments.request()?;
         let print = Fingerprint::of(caller.holder, &request, &self.keys);
-        let begun = self.kept.lock().begin(&print, caller.token.as_deref(), request.call_id.as_deref())?;
+        let begun = self.begin((caller.secret, caller.token.as_deref()), &print, &mut request).await?;
         let BegunCall { call_id, is_repeat, .. } = &begun;
         let done = match self.prices(caller.secret, max, &begun).await {
             Err(error) => Err(paid::not_brought(error, call_id, *is_repeat).into()),
@@ -250,9 +251,44 @@ impl Toolbox {
         };
         let is_open = matches!(&done, Err(NotDone::Failed(trouble)) if !trouble.is_of_known_end());
         if (caller.is_awaited)() && !is_open {
-            self.kept.lock().close(&print, call_id);
+            let ended = EndedAgentCall { call_id: call_id.clone() };
+            // If the node does not hear it, a repeat soon after gets the same answer, which costs nothing more.
+            let _ = self.node.tell(endpoint::EndAgentCall.of(caller.secret), &ended).await;
         }
         done
+    }
+
+    /// Notes a call at the node, which answers with its id: that of the question that the token answers, or the one that the agent
+    /// names. Without both it is that of the newest same call without an answer, so that an agent that asks again pays once.
+    async fn begin(
+        &self,
+        (secret, token): (&str, Option<&str>),
+        print: &Fingerprint,
+        request: &mut CallRequest,
+    ) -> Result<BegunCall, Trouble> {
+        let agreed = match token {
+            Some(token) => Some(self.kept.lock().confirm(print, token, request.call_id.as_deref())?),
+            None => None,
+        };
+        if let Some(agreed) = &agreed {
+            request.call_id = Some(agreed.call_id.clone());
+        }
+        let is_repeat = agreed.as_ref().map_or(request.call_id.is_some(), |agreed| agreed.is_repeat);
+        let noted = match self.node.tell(endpoint::BeginAgentCall.of(secret), &*request).await {
+            Ok(noted) => noted,
+            // Without an id, the node alone knows whether this repeats a call that may have been charged.
+            Err(error) => {
+                return Err(match &request.call_id {
+                    Some(call_id) => paid::not_brought(error, call_id, is_repeat),
+                    None => error.into(),
+                });
+            }
+        };
+        Ok(agreed.unwrap_or_else(|| BegunCall {
+            is_repeat: is_repeat || noted.was_noted,
+            confirmed: self.kept.lock().confirmed(print, &noted.call_id),
+            call_id: noted.call_id,
+        }))
     }
 
     /// The prices that count for a call, by the settings as they are now.

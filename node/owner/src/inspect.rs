@@ -150,21 +150,30 @@ pub struct TestAnswer {
     pub charge: Usdc,
 }
 
+/// A call with which an owner tests an operation, as its node would get it.
+#[derive(Debug)]
+pub struct TestCall {
+    pub method: Method,
+    pub path: String,
+    pub params: BTreeMap<String, String>,
+    /// Names in lower case.
+    pub headers: BTreeMap<String, String>,
+    pub body: Bytes,
+}
+
 /// Asks the server of a published service as a paid call would: `wanted`, or the first operation that reads and needs
 /// no parameters.
 ///
 /// # Errors
 /// [`PlanError`] when what is asked does not fit the operation; the server is not asked then.
-pub async fn test(
-    service: &Registered,
-    wanted: Option<(Method, String)>,
-    params: &BTreeMap<String, String>,
-    body: Bytes,
-) -> Result<TestAnswer, PlanError> {
-    let CallPlan { price, operation, request, headers, time, html, .. } = match wanted {
-        Some((method, path)) => service.known().plan(method, &path, params, &BTreeMap::new(), &body)?,
-        None => first_that_reads(service)?,
+pub async fn test(service: &Registered, wanted: Option<TestCall>) -> Result<TestAnswer, PlanError> {
+    let (plan, body) = match wanted {
+        Some(TestCall { method, path, params, headers, body }) => {
+            (service.known().plan(method, &path, &params, &headers, &body)?, body)
+        }
+        None => (first_that_reads(service)?, Bytes::new()),
     };
+    let CallPlan { price, operation, request, headers, time, html, .. } = plan;
     if let Some(name) = service.upstream().secret_in(&request, &body) {
         return Err(PlanError::BadParameter(format!("the parameter `{name}` is one that your node adds")));
     }

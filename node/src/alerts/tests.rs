@@ -190,6 +190,13 @@ fn a_disk_that_is_nearly_full_is_told_first() {
 }
 
 #[test]
+fn a_catalog_that_stores_nothing_is_told_and_leaves_the_node_ready() {
+    let alerts = current(&NodeFacts { has_catalog_failed: true, ..well() }, &levels());
+    let told: Vec<_> = alerts.iter().map(|alert| (alert.kind, alert.severity)).collect();
+    assert_eq!(told, [(AlertKind::CatalogFailed, Warning)]);
+}
+
+#[test]
 fn an_alert_keeps_its_time_and_takes_that_of_a_clock_which_was_set_back() {
     let mut since = BTreeMap::new();
     let mut told = |facts: &NodeFacts, now_secs| {

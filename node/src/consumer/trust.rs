@@ -12,7 +12,7 @@ use super::Consumer;
 pub enum NotResumed {
     #[error("this node does not pay on a channel {0}")]
     NoSuchChannel(ChannelId),
-    #[error("the channel {0} is not stopped")]
+    #[error("the channel {0} is not stopped, so there is nothing to resume")]
     NotStopped(ChannelId),
     #[error("the channel {0} still holds a deposit; take it back first with `farthing channel close`")]
     NotEmpty(ChannelId),
@@ -25,7 +25,9 @@ impl NotResumed {
     pub const fn next_step(&self) -> &'static str {
         match self {
             Self::NoSuchChannel(_) => "`farthing channel list` shows them.",
-            Self::NotStopped(_) => "Nothing was changed. `farthing channel list` shows which are stopped.",
+            Self::NotStopped(_) => {
+                "Nothing was changed. Buy from its owner as usual: the next call uses the channel, or fills it again."
+            }
             Self::NotEmpty(_) => {
                 "Nothing was changed. `farthing channel list` says `closed` once the deposit is back."
             }

@@ -11,7 +11,11 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::{endpoint, types::AlertKind};
+use farthing_control::{
+    endpoint,
+    types::{AlertKind, OperationFile, ServiceFile},
+};
+use farthing_os::file_names;
 use farthing_testnet::NodeProcess;
 use farthing_tests::{
     command::farthing,
@@ -20,6 +24,7 @@ use farthing_tests::{
     wait::eventually,
     world::{Answer, FUNDS, PRICE, World},
 };
+use farthing_values::{Method, limits};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
@@ -176,6 +181,58 @@ async fn call_until_refused(world: &World) -> Result<(Value, Answer)> {
     anyhow::bail!("the disk is full and every call is answered")
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_owner_whose_catalog_has_no_disk_says_so_and_sells_on() -> Result<()> {
+    let world = &mut Lasting::warm().await?.world;
+    let networks = world.owner.data_dir().join(file_names::NETWORKS);
+    let Some(disk) = SmallDisk::at(&mut world.owner, networks).await? else { return Ok(()) };
+    until_found(world).await?;
+    disk.fill()?;
+    let mut number = 0;
+    while !has_catalog_failed(&world.owner).await? {
+        ensure!(number < limits::LISTINGS_PER_OWNER_MAX - 20, "the disk is full and every listing is stored");
+        publish(world, number).await?;
+        number += 1;
+    }
+    let doctor = world.owner.control().ask(endpoint::Doctor).await?;
+    let catalog = doctor.checks.iter().filter(|check| check.name.starts_with("catalog")).collect::<Vec<_>>();
+    ensure!(catalog.len() == 1 && !catalog[0].good && catalog[0].next.is_some(), "{catalog:?}");
+    let health = world.owner.control().ask_any_status(endpoint::Health).await?;
+    ensure!(health.ready, "it buys and sells: {health:?}");
+    let answer = world.get("/ok").await?;
+    ensure!(answer.status == StatusCode::OK, "{answer:?}");
+
+    std::fs::remove_file(&disk.filler)?;
+    eventually("a listing is stored again", async || {
+        number += 1;
+        publish(world, number).await?;
+        Ok(!has_catalog_failed(&world.owner).await?)
+    })
+    .await?;
+    ensure!(!world.owner.log().contains("panicked"), "{}", tail(&world.owner));
+    let spent = agreed_spent(world).await?;
+    world.settle_for(spent).await
+}
+
+/// Publishes one more service, whose listing the owner's catalog has to store.
+async fn publish(world: &World, number: usize) -> Result<()> {
+    let ok = OperationFile::named(Method::Get, "/ok".to_owned());
+    let file = ServiceFile {
+        name: format!("Service {number}"),
+        // As long as a listing may have it: few of them need more room than the file has.
+        summary: "漢".repeat(limits::LISTING_SUMMARY_CHARS_MAX),
+        upstream: world.upstream.url(),
+        operations: vec![ok],
+        ..ServiceFile::priced(PRICE)
+    };
+    world.publish(&file).await.map(drop)
+}
+
+async fn has_catalog_failed(node: &NodeProcess) -> Result<bool> {
+    let alerts = node.control().ask(endpoint::Alerts).await?;
+    Ok(alerts.iter().any(|alert| alert.kind == AlertKind::CatalogFailed))
+}
+
 async fn says_what_is_wrong(node: &NodeProcess) -> Result<()> {
     let alerts = node.control().ask(endpoint::Alerts).await?;
     ensure!(alerts.iter().any(|alert| alert.kind == AlertKind::DiskLow), "{alerts:?}");
@@ -198,17 +255,22 @@ async fn says_what_is_wrong(node: &NodeProcess) -> Result<()> {
     Ok(())
 }
 
-/// A file system of a few MiB in place of a data folder, unmounted when dropped.
+/// A file system of a few MiB in place of a folder, unmounted when dropped.
 struct SmallDisk {
     folder: PathBuf,
     filler: PathBuf,
 }
 
 impl SmallDisk {
-    /// `None` where this user may not mount.
+    /// One with the whole data folder; `None` where this user may not mount.
     async fn under(node: &mut NodeProcess) -> Result<Option<Self>> {
         let folder = node.data_dir().to_owned();
-        let aside = folder.with_extension("aside");
+        Self::at(node, folder).await
+    }
+
+    /// The same with one folder in the node's data folder.
+    async fn at(node: &mut NodeProcess, folder: PathBuf) -> Result<Option<Self>> {
+        let aside = node.data_dir().with_extension("aside");
         node.stop().await?;
         std::fs::rename(&folder, &aside)?;
         std::fs::create_dir(&folder)?;

@@ -8,6 +8,7 @@ mod frameworks;
 mod hostile;
 mod official;
 mod pinned;
+mod restarted;
 
 use agent::Agent;
 use anyhow::{Context, Result, ensure};

@@ -182,7 +182,7 @@ async fn every_failure_has_its_code_its_next_step_and_with_json_one_object() -> 
         (consumer, &["secret", "revoke", "default"], 2, "usage"),
         (consumer, &["console", "reset-password"], 2, "usage"),
         (consumer, &["wallet", "export"], 2, "usage"),
-        (consumer, &["channel", "resume", &no_channel], 2, "usage"),
+        (consumer, &["channel", "resume", &no_channel], 1, "failure"),
         (owner, &["api", "price", &service, "0.01", "--operation", "GET /nothing"], 2, "usage"),
         (owner, &["api", "price", &service, "1.000001"], 2, "usage"),
         (owner, &["api", "add", "--from", "/nowhere.toml"], 2, "usage"),
@@ -200,6 +200,19 @@ async fn every_failure_has_its_code_its_next_step_and_with_json_one_object() -> 
     farthing(owner, &["api", "price", &service, "1"]).await?.ends_with(0)?;
     farthing(owner, &["api", "price", &service, "1000000", "--yes"]).await?.ends_with(0)?;
     world.settle_for(cost(0)).await
+}
+
+#[tokio::test]
+async fn a_channel_that_is_not_stopped_is_not_resumed_and_the_command_says_what_to_do() -> Result<()> {
+    let world = World::start().await?;
+    world.buy(1).await?;
+    let channel = world.channel().await?.id.to_string();
+    for arguments in [&["channel", "resume", &channel][..], &["channel", "resume", &channel, "--yes"]] {
+        let told = farthing(&world.consumer, arguments).await?;
+        told.fails(1, &["is not stopped, so there is nothing to resume", "Buy from its owner as usual"])?;
+    }
+    world.buy(1).await?;
+    world.settle_for(cost(2)).await
 }
 
 #[tokio::test]

@@ -1,18 +1,22 @@
 //! Any HTTP API: what goes in and comes out byte for byte, by either address of the gateway, and what is refused for nothing.
 
-use anyhow::{Result, ensure};
+use std::fs;
+
+use anyhow::{Context, Result, ensure};
 use farthing_control::{
     encoded,
     types::{Api, OperationFile, ServiceFile, SourceFile, SourceKind},
 };
 use farthing_tests::{
     calls::{cost, expect_free, expect_served},
-    recorder::{Recorder, Scripted},
+    command::farthing,
+    recorder::{Recorder, Scripted, Seen},
     world::{Answer, PRICE, World},
 };
 use farthing_values::{Method, limits::REQUEST_BODY_BYTES_MAX};
-use reqwest::RequestBuilder;
+use reqwest::{RequestBuilder, header::HeaderValue};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 const DESCRIPTION: &str = r#"{
   "openapi": "3.1.0",
@@ -402,4 +406,38 @@ async fn a_web_page_is_sold_where_one_is_described() -> Result<()> {
     let by_hand = sold.world.publish(&by_hand).await?;
     expect_served(&sold.world.call_of(&by_hand, "GET", "/page").await?)?;
     sold.world.settle_for(cost(2)).await
+}
+
+#[tokio::test]
+async fn an_owner_tests_an_upload_with_a_file_and_headers_as_a_call_sends_them() -> Result<()> {
+    let sold = Uploads::start().await?;
+    let (folder, service) = (TempDir::new()?, sold.api.id.to_string());
+    let file = folder.path().join("a.png");
+    fs::write(&file, every_byte())?;
+    let file = file.to_str().context("the path is no text")?;
+    let kind = "Content-Type: image/png";
+    let image = ["api", "test", &service, "POST /images", "--body-file", file, "-H", kind];
+    let tested = [&image[..], &["-H", "Accept-Language=de", "--json"]].concat();
+    let told = farthing(&sold.world.owner, &tested).await?.ends_with(0)?.json()?;
+    assert_eq!((&told["answered"], &told["would_charge"]), (&json!(true), &json!("0.002")), "{told}");
+
+    let headers = json!({ "Content-Type": "image/png", "Accept-Language": "de" });
+    let called = json!({ "headers": headers, "body_base64": encoded::to_text(&every_byte()) });
+    expect_served(&sold.in_json("POST", "/images", &called).await?)?;
+    let seen = sold.recorder.seen();
+    let sent = |nth: usize| {
+        let Seen { method, target, headers, body } = &seen[nth];
+        let named = ["content-type", "accept-language"].map(|name| headers.get(name));
+        (method.clone(), target.clone(), named.map(Option::<&HeaderValue>::cloned), body.clone())
+    };
+    assert_eq!(sent(0), sent(1), "the test sends what a call sends");
+    assert_eq!((seen.len(), &seen[0].body[..]), (2, &every_byte()[..]));
+    assert_eq!(seen[0].headers["accept-language"], "de");
+
+    let both = [&image[..], &["--body", "{}"]].concat();
+    farthing(&sold.world.owner, &both).await?.ends_with(2)?;
+    let unknown = [&image[..], &["-H", "X-Mine: 1"]].concat();
+    ensure!(farthing(&sold.world.owner, &unknown).await?.ends_with(2)?.err.contains("is not passed on"));
+    assert_eq!(sold.recorder.hits(), 2, "what does not fit reaches no server");
+    sold.world.settle_for(cost(1)).await
 }

@@ -299,6 +299,10 @@ endpoints! {
             pin_services: PinServices, POST "/secrets/{name}/pins" [MADE]; (types::PinnedServices) -> (types::SecretShown), Low;
             /// Buy one call with a secret, within its limits; returns the service's own answer
             call_with_secret: CallWithSecret, POST "/secrets/{name}/call" [SECRET]; (types::CallRequest) -> (raw), Low;
+            /// Note one call of an agent before it is bought; it gets the id of the same call whose answer has not arrived, if there is one
+            begin_agent_call: BeginAgentCall, POST "/secrets/{name}/agent-calls" [SECRET]; (types::CallRequest) -> (types::AgentCall), Low;
+            /// End one call of an agent, which has the answer: the same request is a new call then
+            end_agent_call: EndAgentCall, POST "/secrets/{name}/agent-calls/end" [SECRET]; (types::EndedAgentCall) -> (types::AgentCall), Low;
             /// Ask the user to approve one call of an agent; if the user approved it, its approval ends with this answer
             ask_approval: AskApproval, POST "/secrets/{name}/approvals" [SECRET]; (types::ApprovalRequest) -> (types::Approval), Low;
             /// List calls of agents that wait for approval or were decided lately, newest first

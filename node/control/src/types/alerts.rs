@@ -28,6 +28,8 @@ words! {
         /// The chain shows no new block, and soon this node sells nothing.
         ChainStale = "chain-stale",
         DiskLow = "disk-low",
+        /// The listings of the network cannot be stored; calls and sales go on.
+        CatalogFailed = "catalog-failed",
         ClockOff = "clock-off",
         /// Two nodes run with one wallet.
         WalletTwice = "wallet-twice",

@@ -17,6 +17,9 @@ pub struct Channel {
     /// Until when the owner has promised to close it, or from when on the rest can be withdrawn: seconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_secs: Option<u64>,
+    /// `true` if this node buys nothing from the owner, also after the channel was closed, until the user resumes the channel.
+    #[serde(default)]
+    pub stopped: bool,
     pub deposited: UsdcText,
     /// Charged so far.
     pub spent: UsdcText,
@@ -81,6 +84,9 @@ impl Channel {
     pub fn state_in_words(&self) -> String {
         let until = self.until_secs.map(clock::timestamp);
         match (self.state, until) {
+            (ChannelState::Closed, _) if self.stopped => {
+                "closed; to buy from the owner again, use `farthing channel resume`".to_owned()
+            }
             (ChannelState::Open, _) => "open".to_owned(),
             (ChannelState::Stopped, _) => "stopped: the owner's ledger does not match".to_owned(),
             (ChannelState::Closing, _) => "closing".to_owned(),

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{
-    CatalogKind, MethodText, Offer, OfferParameter, OperationName, OperationSample, ServiceFile, SourceFile,
-    Text, UsdcText,
+    CallRequest, CatalogKind, MethodText, Offer, OfferParameter, OperationName, OperationSample, ServiceFile,
+    ServiceIdText, SourceFile, Text, UsdcText,
 };
 
 /// An API description to look at.
@@ -124,8 +124,33 @@ pub struct TestRequest {
     pub operation: Option<OperationName>,
     #[serde(default)]
     pub params: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<serde_json::Value>,
+    /// A body of bytes, as base64, instead; `headers` name its `content-type`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body_base64: Option<String>,
+}
+
+impl TestRequest {
+    /// The call that it stands for, if it names an operation.
+    #[must_use]
+    pub fn into_call(self, service: ServiceIdText) -> Option<CallRequest> {
+        let Self { operation, params, headers, body, body_base64 } = self;
+        let OperationName { method, path } = operation?;
+        Some(CallRequest {
+            api_id_public: service,
+            path,
+            method,
+            params,
+            body,
+            body_base64,
+            headers,
+            max_price: None,
+            call_id: None,
+        })
+    }
 }
 
 /// The server's answer to a test, and what a caller would have paid for it.

@@ -40,6 +40,7 @@ const LAYERS: [(&str, &[&str]); 3] = [
     (
         "use case",
         &[
+            "agent_calls",
             "alerts",
             "approvals",
             "backup",
@@ -480,16 +481,13 @@ fn package(described: &Value) -> Package {
     let dependencies = described["dependencies"].as_array().unwrap();
     let targets = described["targets"].as_array().unwrap();
     let is_unit = |target: &&Value| target["kind"][0] == "lib" || target["kind"][0] == "bin";
+    let is_normal = |dependency: &&Value| dependency["kind"].is_null();
     let name = |dependency: &Value| dependency["name"].as_str().unwrap().to_owned();
     Package {
         name: name(described),
         manifest: described["manifest_path"].as_str().unwrap().to_owned(),
         dependencies: dependencies.iter().map(name).collect(),
-        normal_dependencies: dependencies
-            .iter()
-            .filter(|dependency| dependency["kind"].is_null())
-            .map(name)
-            .collect(),
+        normal_dependencies: dependencies.iter().filter(is_normal).map(name).collect(),
         runs_examples: targets.iter().any(|target| target["doctest"] == true),
         units: targets
             .iter()

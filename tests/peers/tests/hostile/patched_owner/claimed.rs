@@ -3,6 +3,7 @@
 use farthing_chain::{Chain, ChainHandle, ChainSpec, ClaimRow, MemoryJournal};
 use farthing_control::{endpoint, types::AlertKind};
 use farthing_protocol::ChannelConfig;
+use farthing_tests::command::farthing;
 
 use super::*;
 
@@ -72,6 +73,10 @@ async fn an_owner_that_claims_more_than_any_call_explains_gets_no_further_promis
     let next = world.get("/ok").await?;
     ensure!(next.problem() == "owner-distrusted", "being empty is no trust: {next:?}");
     world.consumer.restart_until_ready(Vec::new()).await?;
+    let shown = world.channel().await?;
+    ensure!(shown.stopped && shown.state_in_words().contains("channel resume"), "{shown:?}");
+    let asked = farthing(&world.consumer, &["channel", "resume", &channel.to_string()]).await?;
+    asked.fails(2, &["Buy from it again?", "--yes"])?;
     resume().await?;
     ensure!(resume().await.is_err(), "it is not stopped any more");
     world.consumer.restart_until_ready(Vec::new()).await?;
