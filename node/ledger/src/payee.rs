@@ -214,7 +214,7 @@ fn serve(
 
 fn repeat(tx: &WriteTransaction, payer: Address, call_id: CallId, time_secs: u64) -> Result<bool> {
     let key = call_key(payer, call_id);
-    let mut calls = group.transaction().open_table(CALLS)?;
+    let mut calls = tx.open_table(CALLS)?;
     let mut row: StoredCall = tables::get(&calls, "calls", &key)?.ok_or(LedgerError::NotServed(call_id))?;
     let StoredState::Done(done) = &mut row.state else { return Err(LedgerError::NotServed(call_id)) };
     if done.repeated_secs.is_some() {

@@ -47,7 +47,7 @@ pub fn play_on_this_thread() {
 pub async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match start_blocking(work).await {
         Ok(done) => done,
-        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+        Err(panic) => resume_unwind(panic.into_panic()),
     }
 }
 
