@@ -10,12 +10,14 @@ use tokio::task::{JoinHandle, spawn_blocking};
 
 /// Of the thread of [`run_in_turn`].
 const NAME: &str = "in-turn";
+/// Work that waits for its turn; whoever brings more of it waits with it.
+const WAITING_MAX: usize = 16;
 
 type Job = Box<dyn FnOnce() + Send>;
 
 /// The way to this thread, which starts with the first work.
-static IN_TURN: LazyLock<mpsc::Sender<Job>> = LazyLock::new(|| {
-    let (jobs, waiting) = mpsc::channel::<Job>();
+static IN_TURN: LazyLock<mpsc::SyncSender<Job>> = LazyLock::new(|| {
+    let (jobs, waiting) = mpsc::sync_channel::<Job>(WAITING_MAX);
     let work = move || waiting.into_iter().for_each(|job| job());
     if let Err(error) = thread::Builder::new().name(NAME.to_owned()).spawn(work) {
         tracing::warn!(%error, "work over the whole ledger has no thread of its own");
