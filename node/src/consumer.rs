@@ -138,6 +138,13 @@ pub struct Bought {
     pub is_repeat: bool,
 }
 
+impl Bought {
+    /// Returns whether it is known that the call cost something.
+    pub fn is_charged(&self) -> bool {
+        self.charged.is_some_and(|charged| !charged.is_zero())
+    }
+}
+
 /// The times that the parts of a call took.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timing {
@@ -374,7 +381,7 @@ impl Consumer {
                 self.first(order, deadline, turn, awaited).await
             }
         }?;
-        if bought.charged > Usdc::ZERO {
+        if bought.is_charged() {
             self.0.catalog.completed(service).await;
         }
         Ok(bought)

@@ -134,9 +134,7 @@ impl Consumer {
                         self.0.closer.conclude(&attempt, exchanged, sent.elapsed(), turn, unjudged).await;
                     if let Some(share) = share {
                         match &bought {
-                            Ok(bought) => {
-                                share.count(bought.charged.is_some_and(|charged| !charged.is_zero()))
-                            }
+                            Ok(bought) => share.count(bought.is_charged()),
                             Err(BuyError::UpstreamFailed { .. }) => share.count(false),
                             Err(_) => {}
                         }

@@ -105,7 +105,7 @@ impl Observer {
         unjudged: OpenVerdict,
     ) {
         let failed = match bought {
-            Ok(bought) if bought.charged.is_zero() => return,
+            Ok(bought) if !bought.is_charged() => return,
             Ok(bought) => {
                 let answer = (bought.status, &bought.headers, bought.body.clone());
                 return self.judge(promise, answer, true, unjudged);
