@@ -76,7 +76,7 @@ async fn test(
     Json(request): Json<TestRequest>,
 ) -> Reply<Tested> {
     let service = node.registry.find(id.0)?;
-    let wanted = request.into_call(id).map(as_called).transpose()?;
+    let wanted = request.into_call(id).as_ref().map(as_called).transpose()?;
     let tested = probing::test(&service, wanted).await.map_err(|error| {
         let next = "`farthing api show` lists the operations with their parameters.";
         Failed::new(StatusCode::BAD_REQUEST, &error, next)
@@ -89,9 +89,9 @@ async fn test(
 }
 
 /// Reads a call as a caller's node does, with its headers and its body.
-fn as_called(call: CallRequest) -> Result<TestCall, Failed> {
+fn as_called(call: &CallRequest) -> Result<TestCall, Failed> {
     let read = |text: &[u8]| read_order(Arc::new(Grant::unlimited(DEFAULT_SECRET)), &HeaderMap::new(), text);
-    let text = serde_json::to_vec(&call).expect("texts and numbers are always JSON");
+    let text = serde_json::to_vec(call).expect("texts and numbers are always JSON");
     let order = read(&text).map_err(|problem| Failed::new(problem.status, &problem.detail, problem.next))?;
     let Order { method, path, params, headers, body, .. } = order;
     Ok(TestCall { method, path, params, headers, body })

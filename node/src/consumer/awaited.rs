@@ -236,9 +236,9 @@ mod tests {
         }
     }
 
-    fn was_cancelled_at(result: Result<(), BuyError>) -> Option<CancelStage> {
+    fn was_cancelled_at(result: &Result<(), BuyError>) -> Option<CancelStage> {
         match result {
-            Err(BuyError::Cancelled(at)) => Some(at),
+            Err(BuyError::Cancelled(at)) => Some(*at),
             _ => None,
         }
     }
@@ -265,8 +265,8 @@ mod tests {
         assert!(call.check().is_ok() && call.cancelled().now_or_never().is_none());
         call.enter(UNPROMISED).unwrap();
         assert_eq!(calls.cancel(call_id), Some(UNPROMISED));
-        assert_eq!(was_cancelled_at(call.enter(PROMISED)), Some(UNPROMISED));
-        assert_eq!(was_cancelled_at(call.check()), Some(UNPROMISED), "as its caller was told");
+        assert_eq!(was_cancelled_at(&call.enter(PROMISED)), Some(UNPROMISED));
+        assert_eq!(was_cancelled_at(&call.check()), Some(UNPROMISED), "as its caller was told");
         assert_eq!(call.cancelled().now_or_never(), Some(UNPROMISED));
         assert_eq!(calls.cancel(call_id), None, "its caller has the problem");
         assert!(!calls.has(call_id) && calls.was_cancelled(call_id) && calls.all().is_empty());

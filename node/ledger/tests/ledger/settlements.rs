@@ -66,7 +66,7 @@ async fn a_settlement_is_found_by_its_number_and_by_each_channel_that_it_names()
     let claims = claims_of_many(&ledger).await;
     for (salt, claim) in (1..=CHANNELS).zip(&claims) {
         assert_eq!(ledger.settlement(claim.id).unwrap().as_ref(), Some(claim));
-        assert_eq!(ledger.settlements_of(channel(salt)).unwrap(), [claim.clone()]);
+        assert_eq!(ledger.settlements_of(channel(salt)).unwrap(), std::slice::from_ref(claim));
     }
     assert_eq!(ledger.settlement(u64::from(CHANNELS) + 1).unwrap(), None);
     let rows = [1, 2].map(|salt| SettlementRow { channel: channel(salt), from: Usdc::ZERO, to: PRICE });
