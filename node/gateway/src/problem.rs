@@ -11,7 +11,7 @@ use farthing_control::types::{
     CHARGED_UNDECIDED, CancelStage, HEADER_CALL_ID, HEADER_CHARGED, LimitKind, ProblemName as Name,
 };
 use farthing_discovery::{CatalogError, PlanError};
-use farthing_node::consumer::{BuyError, ForeignError, Unanswered, spending::OverLimit};
+use farthing_node::consumer::{BuyError, Cap, ForeignError, Unanswered, spending::OverLimit};
 use farthing_protocol::{CallId, Usdc};
 use farthing_serve::TurnedAway;
 use serde_json::{Value, json};
@@ -391,8 +391,14 @@ impl From<&BuyError> for Problem {
             | BuyError::Foreign(ForeignError::Withheld { charged, .. }) => problem.charging(Some(*charged)),
             BuyError::AboveMaxPrice { price, .. }
             | BuyError::Foreign(ForeignError::AboveMaxPrice { price, .. })
-            | BuyError::DeclinedCharged { price }
-            | BuyError::PriceChanged { now: price, .. } => problem.costing(*price),
+            | BuyError::DeclinedCharged { price } => problem.costing(*price),
+            BuyError::PriceChanged { now, cap, .. } => {
+                let limit = match cap {
+                    Some(Cap::Limit(over)) => Some(kind_of(over)),
+                    Some(Cap::MaxPrice(_)) | None => None,
+                };
+                Self { limit, ..problem.costing(*now) }
+            }
             BuyError::OverLimit(over) => Self { limit: Some(kind_of(over)), ..problem },
             BuyError::Flagged { refused, .. } => {
                 problem.retry_after(Some(refused.wait_secs.saturating_mul(1_000)))

@@ -70,15 +70,17 @@ async fn a_price_that_rose_above_a_limit_names_the_limit_and_no_vain_repeat() ->
     let world = World::with(Setup { consumer_settings, ..Setup::default() }).await?;
     expect_served(&world.get("/ok").await?)?;
     let call = world.body("GET", "/ok");
-    for (price, call, named) in
-        [(2_400, with(call.clone(), "max_price", "0.0021"), "max_price"), (2_600, call, "spending.price_max")]
-    {
+    for (price, call, named, limit) in [
+        (2_400, with(call.clone(), "max_price", "0.0021"), "max_price", None),
+        (2_600, call, "your limit per call is 0.0025 USDC", Some("per-call")),
+    ] {
         reprice(&world, MICROS(price), None).await?;
         let answer = world.call(&call).await?;
         expect_free(named, &answer, 409, "price-changed")?;
         let answer = answer.json();
         let (detail, next) = (answer["detail"].to_string(), answer["next"].to_string());
         ensure!(detail.contains(named), "{detail}");
+        ensure!(answer["limit"].as_str() == limit, "{answer}");
         ensure!(!next.contains("Send the call again"), "{next}");
     }
     assert_eq!(world.upstream.hits(), 1);
