@@ -53,7 +53,7 @@ fn attempt_with(ground: &Ground, history: &[u8], hostile: Option<Hostile>) -> At
         state.lock().hostile = hostile;
         let played = async { History::begin(ground, &state).await.play().await };
         let charged = AssertUnwindSafe(played).catch_unwind().await;
-        let Ok(charged) = charged else { return Err(state.failed(ground.consumer.key.address())) };
+        let Ok(charged) = charged else { return Err(state.failed()) };
         let made = state.lock().choices.made();
         Ok(Played { charged: charged.micros(), commits_cut: 0, made, log: state.log() })
     })
@@ -99,7 +99,7 @@ fn a_failure_tells_what_both_ledgers_hold() {
     costs::with_halves(Bytes::from_static(b"{}"), async |ground, state, consumer, _| {
         consumer.half.consumer.buy(order(ground, 1, Bytes::new())).await.unwrap();
         sleep(costs::REST).await;
-        let books = state.failed(ground.consumer.key.address()).books;
+        let books = state.failed().books;
         let told = books.matches("call 1 at 0.001: Answered, 0.001 charged").count();
         assert_eq!(told, 2, "by either side:\n{books}");
     });

@@ -71,7 +71,7 @@ fn attempt(ground: &Ground, history: &[u8]) -> Attempted {
         let state = State::new(history, STEPS);
         let played = async { History::begin(ground, &state).await.play().await };
         let charged = AssertUnwindSafe(played).catch_unwind().await;
-        let Ok(charged) = charged else { return Err(state.failed(ground.consumer.wallet())) };
+        let Ok(charged) = charged else { return Err(state.failed()) };
         let made = state.lock().choices.made();
         Ok(Played { charged: charged.micros(), commits_cut: 0, made, log: state.log() })
     })

@@ -163,6 +163,12 @@ impl<'g> History<'g> {
             let is_charged = sold.get(&call_id(number)).is_some_and(|call| !call.charged.is_zero());
             assert!(is_charged, "{number} is served, and its owner gets nothing for it");
         }
+        for number in self.state.lock().ended() {
+            assert!(
+                sold.contains_key(&call_id(number)),
+                "O4: {number} has ended, and its owner has not stored it"
+            );
+        }
         for (number, told) in self.state.lock().told() {
             let charged = bought.get(&call_id(number)).map_or(Usdc::ZERO, |purchase| purchase.charged);
             assert_eq!(charged, told, "{number} costs something else than its caller was told");

@@ -116,7 +116,7 @@ impl ConsumerRun {
         tokio::spawn(carry(state.clone(), ground.consumer.key.address(), run, messages));
         let parts = run_of_half.parts.clone();
         let half = ConsumerHalf::start(parts, ground.catalog.clone(), ground.escrows()).await.unwrap();
-        state.lock().consumer = Some(run_of_half.parts.ledger.clone());
+        state.lock().consumers.insert(ground.consumer.key.address(), run_of_half.parts.ledger.clone());
         let open = half.consumer.recover().unwrap();
         state.tell(format!("the consumer starts, {open} open"));
         Self { run: run_of_half, half, line, callers: JoinSet::new() }
@@ -192,13 +192,12 @@ impl OwnerRun {
         let (network, _, _) = NetworkHandle::played(&ground.owner.network());
         let run = HalfRun::begin(ground, &ground.owner, disk, network);
         let ledger = run.parts.ledger.clone();
-        let server = state.server(ground.consumer.key.address());
         let registry = Registry::load(
             ground.owner.signer.clone(),
             ledger.clone(),
             NETWORK.to_owned(),
             vec![ground.accept.clone()],
-            upstream(Some(server)),
+            upstream(Some(state.server())),
         );
         let (closes, _) = mpsc::channel(1);
         let half = OwnerHalf::start(
@@ -217,7 +216,7 @@ impl OwnerRun {
         let owner = half.owner.clone();
         run.parts.tasks.spawn(async move { owner.run(inbound).await });
         let mut shared = state.lock();
-        shared.owner = Some(OwnerThere { calls, ledger });
+        shared.owner = Some(OwnerThere { calls, ledger, book: half.book.clone() });
         shared.reconnect();
         shared.tell("the owner starts");
         drop(shared);

@@ -1,5 +1,5 @@
-//! One history: orders, claims, closes, forks, hours and deaths while network, service and endpoints fail. Then nothing fails any more,
-//! every call finds its end, and both leave.
+//! One history: orders, claims, closes, forks, hours, deaths and a cut line while network, service and endpoints fail. Then nothing
+//! fails any more, every call finds its end, and both leave.
 
 use std::time::Duration;
 
@@ -66,10 +66,11 @@ impl<'g> History<'g> {
                 88..92 => self.close_as_payer(),
                 92..94 => self.owner.node.close_as_payee(self.ground, &self.state),
                 94..98 => self.let_time_pass().await,
-                _ => {}
+                _ => self.part_ways().await,
             }
             self.blocks.check_money();
             self.check_claims();
+            self.check_adjustments();
         }
         self = self.come_to_rest().await;
         self.leave().await;
@@ -113,6 +114,23 @@ impl<'g> History<'g> {
         };
         let least_secs = if is_long { CLOSE_DELAY_SECS } else { 0 };
         self.blocks.wait(Duration::from_secs(least_secs + 60 * minutes)).await;
+    }
+
+    /// The line is cut for minutes while calls are on their way, and the owner closes the channel: the consumer sees on the chain
+    /// what it was charged before it hears for which calls.
+    async fn part_ways(&mut self) {
+        self.blocks.heal();
+        self.order_several();
+        let (served_for, cut_for) = {
+            let mut shared = self.state.lock();
+            (shared.millis(50, 1_000), Duration::from_secs(60 + shared.choices.u64_below(180)))
+        };
+        sleep(served_for).await;
+        self.state.lock().cut(true);
+        self.owner.node.close_as_payee(self.ground, &self.state);
+        sleep(cut_for).await;
+        self.check_adjustments();
+        self.state.lock().cut(false);
     }
 
     async fn restart_consumer(self) -> Self {

@@ -237,7 +237,7 @@ impl ConsumerRun {
         tokio::spawn(carry(state.clone(), ground.consumer.wallet(), run, messages));
         let shop = Shop { accepts: Vec::new(), server: None };
         let node = Box::pin(NodeRun::start(ground, &ground.consumer, blocks, (disk, network, shop))).await;
-        state.lock().consumer = Some(node.ledger().clone());
+        state.lock().consumers.insert(ground.consumer.wallet(), node.ledger().clone());
         let this = Self { node, line };
         state.tell(format!("the consumer starts, with {:?} open", this.open()));
         this
@@ -302,14 +302,15 @@ impl OwnerRun {
 
     pub async fn start(ground: &Ground, blocks: &Blocks, state: &State, disk: Disk) -> Self {
         let (network, _, _) = NetworkHandle::played(&Ground::network(&ground.owner));
-        let server = Some(state.server(ground.consumer.wallet()));
+        let server = Some(state.server());
         let shop = Shop { accepts: vec![ground.accept.clone()], server };
         let node = Box::pin(NodeRun::start(ground, &ground.owner, blocks, (disk, network, shop))).await;
         let (calls, inbound) = mpsc::channel(INBOUND_MAX);
         let owner = node.halves.owner.owner.clone();
         node.parts.tasks.spawn(async move { owner.run(inbound).await });
         let mut shared = state.lock();
-        shared.owner = Some(OwnerThere { calls, ledger: node.ledger().clone() });
+        let (ledger, book) = (node.ledger().clone(), node.halves.owner.book.clone());
+        shared.owner = Some(OwnerThere { calls, ledger, book });
         shared.reconnect();
         shared.tell("the owner starts");
         drop(shared);
