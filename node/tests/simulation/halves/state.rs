@@ -179,6 +179,12 @@ impl Shared {
         self.answers.retain(|answer| answer.at < stored);
     }
 
+    /// Forgets everything that the service did: the owner's ledger is put back to what it was before.
+    pub fn forget_served(&mut self) {
+        self.answers.clear();
+        self.service = Service::default();
+    }
+
     /// Calls that the service answered well while their owner lived on.
     pub fn answered(&self) -> impl Iterator<Item = u64> {
         self.answers.iter().filter(|answer| answer.is_good).map(|answer| answer.number)
