@@ -15,7 +15,7 @@ mod changes;
 mod costs;
 pub mod ground;
 mod history;
-mod hostile;
+pub mod hostile;
 pub mod line;
 mod pair;
 pub mod parties;

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use farthing_network::{Interrupted, NotStarted, Origin, PlayedCall, PlayedExchange};
 use farthing_protocol::{
     Address, CallMessage, CallReply, CallRequest,
-    call::{CallStatus, Payment},
+    call::{CallStatus, ChannelSync, Payment},
 };
 use tokio::{
     sync::{mpsc, oneshot},
@@ -144,7 +144,13 @@ impl Passage {
                 let is_heard = !is_answer_lost && !self.state.lock().is_cut;
                 match answer {
                     Some((mut reply, mut body)) if is_heard => {
-                        self.state.lock().answer_otherwise(&mut reply, &mut body);
+                        {
+                            let mut shared = self.state.lock();
+                            if let CallReply::Channel(ChannelSync { close, .. }) = &reply {
+                                shared.closes.extend(close);
+                            }
+                            shared.answer_otherwise(&mut reply, &mut body);
+                        }
                         self.tell(&format!("brings {}", answered(&reply)), &words);
                         exchange.answer(reply, body);
                     }

@@ -15,7 +15,7 @@ use farthing_owner::{
     book::Book,
     upstream::{PlayedRequest, PlayedServer},
 };
-use farthing_protocol::{Address, CallId, ChannelId, Usdc, call::Method};
+use farthing_protocol::{Address, CallId, ChannelId, SignedClose, Usdc, call::Method};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::{sync::mpsc, time::Instant};
 
@@ -60,6 +60,8 @@ pub struct Shared {
     answered_ever: BTreeSet<u64>,
     /// Calls that came while their channel was being closed, and when.
     came_late: BTreeMap<u64, Instant>,
+    /// The closes that the owner has signed.
+    pub closes: Vec<SignedClose>,
     /// Nothing gets through between the two nodes.
     pub is_cut: bool,
     /// How often each call was ordered, and the charge that its last caller was told.
@@ -260,6 +262,7 @@ impl State {
             answers: Vec::new(),
             answered_ever: BTreeSet::new(),
             came_late: BTreeMap::new(),
+            closes: Vec::new(),
             is_cut: false,
             orders: BTreeMap::new(),
             log: Vec::new(),

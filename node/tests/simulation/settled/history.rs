@@ -11,7 +11,10 @@ use super::{
     ground::{CLOSE_DELAY_SECS, Ground},
     run::{ConsumerRun, Death, OwnerRun},
 };
-use crate::{disk::Disk, halves::state::State};
+use crate::{
+    disk::Disk,
+    halves::{hostile::Side, state::State},
+};
 
 /// Of a history that a seed makes.
 pub const STEPS: usize = 40;
@@ -33,16 +36,18 @@ pub struct History<'g> {
     pub(super) blocks: Blocks,
     pub(super) consumer: ConsumerRun,
     pub(super) owner: OwnerRun,
+    /// The side that breaks the rules on the chain, if one does.
+    hostile: Option<Side>,
     consumer_runs: u64,
     last: u64,
 }
 
 impl<'g> History<'g> {
-    pub async fn begin(ground: &'g Ground, state: &State) -> Self {
+    pub async fn begin(ground: &'g Ground, state: &State, hostile: Option<Side>) -> Self {
         let blocks = Blocks::begin(ground, state);
         let owner = OwnerRun::start(ground, &blocks, state, OwnerRun::first_disk(ground).await).await;
         let consumer = ConsumerRun::start(ground, &blocks, state, 0, Disk::default()).await;
-        Self { ground, state: state.clone(), blocks, consumer, owner, consumer_runs: 0, last: 0 }
+        Self { ground, state: state.clone(), blocks, consumer, owner, hostile, consumer_runs: 0, last: 0 }
     }
 
     /// Plays all steps, comes to rest, and lets both leave. What was charged.
@@ -68,13 +73,18 @@ impl<'g> History<'g> {
                 94..98 => self.let_time_pass().await,
                 _ => self.part_ways().await,
             }
+            if let Some(side) = self.hostile {
+                self.break_rules(side);
+            }
             self.blocks.check_money();
-            self.check_claims();
-            self.check_adjustments();
+            if self.hostile != Some(Side::Owner) {
+                self.check_claims();
+                self.check_adjustments();
+            }
         }
         self = self.come_to_rest().await;
         self.leave().await;
-        self.judge().await
+        if self.hostile == Some(Side::Owner) { self.judge_consumer() } else { self.judge().await }
     }
 
     /// A new call, or one that was ordered before.
@@ -129,29 +139,31 @@ impl<'g> History<'g> {
         self.state.lock().cut(true);
         self.owner.node.close_as_payee(self.ground, &self.state);
         sleep(cut_for).await;
-        self.check_adjustments();
+        if self.hostile != Some(Side::Owner) {
+            self.check_adjustments();
+        }
         self.state.lock().cut(false);
     }
 
     async fn restart_consumer(self) -> Self {
-        let Self { ground, state, blocks, consumer, owner, consumer_runs, last } = self;
+        let Self { ground, state, blocks, consumer, owner, hostile, consumer_runs, last } = self;
         let death = Death::choose(&state);
         let disk = consumer.die(&state, death).await;
         let pause = state.lock().millis(0, 8_000);
         sleep(pause).await;
         let consumer_runs = consumer_runs + 1;
         let consumer = ConsumerRun::start(ground, &blocks, &state, consumer_runs, disk).await;
-        Self { ground, state, blocks, consumer, owner, consumer_runs, last }
+        Self { ground, state, blocks, consumer, owner, hostile, consumer_runs, last }
     }
 
     async fn restart_owner(self) -> Self {
-        let Self { ground, state, blocks, consumer, owner, consumer_runs, last } = self;
+        let Self { ground, state, blocks, consumer, owner, hostile, consumer_runs, last } = self;
         let death = Death::choose(&state);
         let disk = owner.die(&state, death).await;
         let pause = state.lock().millis(0, 8_000);
         sleep(pause).await;
         let owner = OwnerRun::start(ground, &blocks, &state, disk).await;
-        Self { ground, state, blocks, consumer, owner, consumer_runs, last }
+        Self { ground, state, blocks, consumer, owner, hostile, consumer_runs, last }
     }
 
     /// Faults stop, both start again, and every call finds its end.

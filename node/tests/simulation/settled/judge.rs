@@ -140,7 +140,7 @@ impl History<'_> {
         }
     }
 
-    fn paid_in(&self) -> Option<PayerChannelRow> {
+    pub(super) fn paid_in(&self) -> Option<PayerChannelRow> {
         let rows = self.consumer.node.ledger().payer_channels().unwrap();
         rows.into_iter().find(|row| row.id == self.ground.id)
     }
@@ -158,7 +158,7 @@ impl History<'_> {
         rows.unwrap().0.into_iter().collect()
     }
 
-    fn bought(&self) -> BTreeMap<CallId, Purchase> {
+    pub(super) fn bought(&self) -> BTreeMap<CallId, Purchase> {
         let purchases = self.consumer.node.ledger().purchases(usize::MAX).unwrap();
         purchases.into_iter().map(|purchase| (purchase.call_id, purchase)).collect()
     }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use farthing_bounds::ByteBudget;
-use farthing_chain::Chain;
+use farthing_chain::{Chain, ChainError, ChainHandle};
 use farthing_ledger::{Ledger, Namespace};
 use farthing_network::{NetworkHandle, Played};
 use farthing_node::{
@@ -31,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     blocks::Blocks,
     ground::{Ground, Party},
+    hostile::BEHIND,
 };
 use crate::{
     disk::{Disk, Survival},
@@ -159,6 +160,28 @@ impl NodeRun {
             user.unwrap();
         }
         !self.users.is_empty()
+    }
+
+    /// The node's view of the chain, for transactions that it does not decide on.
+    pub fn chain(&self) -> ChainHandle {
+        self.parts.chain.clone()
+    }
+
+    /// Has somebody send a transaction of the node's wallet behind its back.
+    pub fn send(
+        &mut self,
+        state: &State,
+        what: &'static str,
+        sending: impl Future<Output = Result<(), ChainError>> + Send + 'static,
+    ) {
+        state.tell(format!("{what}, {BEHIND}"));
+        let state = state.clone();
+        self.have_wait(async move {
+            match sending.await {
+                Ok(()) => state.tell(format!("done: {what}")),
+                Err(error) => state.tell(format!("not done: {what}: {error}")),
+            }
+        });
     }
 
     /// Has a user of the owner claim all that is unclaimed.
