@@ -5,22 +5,26 @@
 //! between two steps of its tasks, with what its disk has by then. A commit is over at once; commits that a death leaves in part
 //! are played beside this (`world.rs`). The chain is a real one that nothing happens on: each side's ledger has the channel.
 //!
-//! In histories of their own, one side breaks the rules (`halves/hostile.rs`).
+//! In histories of their own, two consumers buy, prices change and a ledger is put back to what it was (`halves/changes.rs`), or one
+//! side breaks the rules (`halves/hostile.rs`).
 //!
 //! A history is a string of bytes, as in all simulations of this program (`choices.rs`).
 //! `FARTHING_SEED=17 cargo test -p farthing-node --test simulation halves::real` plays one and tells its steps.
 
+mod changes;
 mod costs;
 pub mod ground;
 mod history;
-mod hostile;
+pub mod hostile;
 pub mod line;
+mod pair;
 pub mod parties;
 pub mod state;
 
-use std::{panic::AssertUnwindSafe, thread};
+use std::{panic::AssertUnwindSafe, slice, thread};
 
 use bytes::Bytes;
+use farthing_protocol::Usdc;
 use farthing_shared::blocking::play_on_this_thread;
 use futures::FutureExt;
 use tokio::{runtime::Builder, time::sleep};
@@ -46,14 +50,20 @@ fn attempt(ground: &Ground, history: &[u8]) -> Attempted {
 
 /// Plays one history, in which a side may break the rules, to its rest.
 fn attempt_with(ground: &Ground, history: &[u8], hostile: Option<Hostile>) -> Attempted {
+    attempt_on(history, hostile, async |state| {
+        History::begin(slice::from_ref(ground), state, None).await.play().await
+    })
+}
+
+/// Plays one history, as it says itself, in a runtime of its own.
+fn attempt_on(history: &[u8], hostile: Option<Hostile>, play: impl AsyncFnOnce(&State) -> Usdc) -> Attempted {
     play_on_this_thread();
     let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
         let state = State::new(history, STEPS);
         state.lock().hostile = hostile;
-        let played = async { History::begin(ground, &state).await.play().await };
-        let charged = AssertUnwindSafe(played).catch_unwind().await;
-        let Ok(charged) = charged else { return Err(state.failed(ground.consumer.key.address())) };
+        let charged = AssertUnwindSafe(play(&state)).catch_unwind().await;
+        let Ok(charged) = charged else { return Err(state.failed()) };
         let made = state.lock().choices.made();
         Ok(Played { charged: charged.micros(), commits_cut: 0, made, log: state.log() })
     })
@@ -99,7 +109,7 @@ fn a_failure_tells_what_both_ledgers_hold() {
     costs::with_halves(Bytes::from_static(b"{}"), async |ground, state, consumer, _| {
         consumer.half.consumer.buy(order(ground, 1, Bytes::new())).await.unwrap();
         sleep(costs::REST).await;
-        let books = state.failed(ground.consumer.key.address()).books;
+        let books = state.failed().books;
         let told = books.matches("call 1 at 0.001: Answered, 0.001 charged").count();
         assert_eq!(told, 2, "by either side:\n{books}");
     });

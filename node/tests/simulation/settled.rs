@@ -6,6 +6,8 @@
 //! commit, with what its disk has by then and with its transactions under way. Nothing is given: the consumer opens its channel by a
 //! transaction, the owner finds it and claims on it, and either closes it.
 //!
+//! In histories of their own, one side's wallet sends transactions behind its node's back (`settled/hostile.rs`).
+//!
 //! A history is a string of bytes, as in all simulations of this program (`choices.rs`).
 //! `FARTHING_SEED=17 cargo test -p farthing-node --test simulation settled::both` plays one and tells its steps.
 
@@ -13,6 +15,7 @@ mod blocks;
 mod first_call;
 mod ground;
 mod history;
+mod hostile;
 mod judge;
 mod patience;
 mod run;
@@ -32,7 +35,7 @@ use self::{
     history::{History, STEPS},
 };
 use crate::{
-    halves::state::State,
+    halves::{hostile::Side, state::State},
     play::{Attempted, Played, Simulation, history_of},
 };
 
@@ -65,13 +68,18 @@ fn in_played_time<T>(work: impl Future<Output = T>) -> T {
     })
 }
 
-/// Plays one history to its rest. The clocks of this thread are played from then on.
+/// Plays one history of two honest sides to its rest. The clocks of this thread are played from then on.
 fn attempt(ground: &Ground, history: &[u8]) -> Attempted {
+    attempt_against(ground, history, None)
+}
+
+/// Plays one history, in which a side may break the rules on the chain, to its rest.
+fn attempt_against(ground: &Ground, history: &[u8], hostile: Option<Side>) -> Attempted {
     in_played_time(async {
         let state = State::new(history, STEPS);
-        let played = async { History::begin(ground, &state).await.play().await };
+        let played = async { History::begin(ground, &state, hostile).await.play().await };
         let charged = AssertUnwindSafe(played).catch_unwind().await;
-        let Ok(charged) = charged else { return Err(state.failed(ground.consumer.wallet())) };
+        let Ok(charged) = charged else { return Err(state.failed()) };
         let made = state.lock().choices.made();
         Ok(Played { charged: charged.micros(), commits_cut: 0, made, log: state.log() })
     })

@@ -231,6 +231,11 @@ impl Machine {
         std::mem::take(&mut self.pool).len()
     }
 
+    /// Moves the waiting transactions of an account before those of others, as a miner may.
+    pub fn take_first(&mut self, account: Address) {
+        self.pool.sort_by_key(|transaction| transaction.from != account);
+    }
+
     /// Takes back the newest blocks. Their transactions wait again, or are forgotten.
     pub fn take_back(&mut self, blocks: usize, are_kept: bool) {
         let left = self.blocks.len().saturating_sub(blocks).max(1);

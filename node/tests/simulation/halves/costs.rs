@@ -3,7 +3,7 @@
 //! The line between the two is played, so that its own costs are not there: the one copy of each body from a connection into
 //! memory, and one task for each stream.
 
-use std::time::Duration;
+use std::{slice, time::Duration};
 
 use bytes::Bytes;
 use farthing_protocol::hashed;
@@ -47,7 +47,7 @@ pub(super) fn with_halves(answer: Bytes, test: impl AsyncFnOnce(&Ground, &State,
             shared.has_faults = false;
             shared.answer = answer;
         }
-        let owner = OwnerRun::start(&ground, &state, OwnerRun::first_disk(&ground).await);
+        let owner = OwnerRun::start(&ground, &state, OwnerRun::first_disk(slice::from_ref(&ground)).await);
         let disk = ConsumerRun::first_disk(&ground).await;
         let consumer = ConsumerRun::start(&ground, &state, 0, disk).await;
         test(&ground, &state, &consumer, &owner).await;

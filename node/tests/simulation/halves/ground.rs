@@ -1,7 +1,7 @@
 //! The ground of every history of two halves: a chain with a contract, two wallets with a channel between them, a service that one
 //! has published and the other knows.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use bytes::Bytes;
 use farthing_chain::{Chain, ChainHandle, ChainStatus, MemoryJournal};
@@ -11,7 +11,11 @@ use farthing_discovery::{Catalog, KnownService, OwnServices};
 use farthing_ledger::{Ledger, Namespace};
 use farthing_network::{NetworkConfig, NetworkHandle};
 use farthing_node::escrows::Escrows;
-use farthing_owner::{assemble::assemble, registry::Registry, upstream::UpstreamOptions};
+use farthing_owner::{
+    assemble::assemble,
+    registry::{Registered, Registry},
+    upstream::UpstreamOptions,
+};
 use farthing_protocol::{
     Address, ChannelConfig, ChannelId, Escrow, SecretKey, ServiceId, Usdc,
     listing::{Accept, SCHEME_CHANNEL},
@@ -34,7 +38,7 @@ pub const NETWORK: &str = "played";
 const UPSTREAM: &str = "http://127.0.0.1:9";
 
 /// One side's wallet, and its view of the chain.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Party {
     pub key: SecretKey,
     pub signer: Signer,
@@ -64,9 +68,17 @@ pub struct Ground {
     pub catalog: Catalog,
 }
 
+/// What histories of two consumers need besides.
+#[derive(Debug)]
+pub struct Beside {
+    consumer: Party,
+    known: Arc<KnownService>,
+}
+
 /// What has to stay as long as there are histories: the chain, which goes on in real time, in a runtime of its own.
 #[derive(Debug)]
 pub struct Kept {
+    pub beside: Beside,
     _folder: TempDir,
     _chain: LocalChain,
     _runtime: Runtime,
@@ -76,33 +88,71 @@ impl Ground {
     pub fn lay() -> (Self, Kept) {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let [payer, payee] = [11, 12].map(|n| SecretKey::from_bytes(&[n; 32]).unwrap());
+        let [payer, payee, beside] = [11, 12, 13].map(|n| SecretKey::from_bytes(&[n; 32]).unwrap());
         let local = runtime.block_on(LocalChain::start()).unwrap();
         let config = Arc::new(config(&local));
         let consumer = runtime.block_on(party(&local, payer));
         let owner = runtime.block_on(party(&local, payee));
+        let beside = runtime.block_on(party(&local, beside));
         let escrow = owner.chain.spec().escrow();
         let accept = accept(&config, escrow, owner.key.address());
-        let channel = ChannelConfig {
-            payer: consumer.key.address(),
-            payee: owner.key.address(),
-            token: escrow.token,
-            signer: consumer.key.address(),
-            close_delay_secs: config.chain.close_delay_secs,
-            salt: [0; 32],
-        };
+        let channel = channel(&config, &consumer, &owner, escrow);
         let (document, known) = runtime.block_on(published(&owner.signer, &accept, PRICE, None));
-        let service = known.listing().service;
-        let catalog = catalog(&consumer.key, &consumer.signer, &folder, Arc::new(known));
+        let (service, known) = (known.listing().service, Arc::new(known));
+        let catalog = catalog(&consumer.key, &consumer.signer, &folder, known.clone());
         let catalog = runtime.block_on(catalog);
         let id = channel.id(&escrow.domain());
         let ground =
             Self { config, consumer, owner, escrow, accept, channel, id, service, document, catalog };
-        (ground, Kept { _folder: folder, _chain: local, _runtime: runtime })
+        let beside = Beside { consumer: beside, known };
+        (ground, Kept { beside, _folder: folder, _chain: local, _runtime: runtime })
+    }
+
+    /// The grounds of two consumers of one owner, each with a channel and a catalog of its own for one history: prices change in it.
+    pub async fn of_two(&self, beside: &Beside) -> ([Self; 2], TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let [first, second] = [&self.consumer, &beside.consumer].map(|consumer| {
+            let folder = folder.path().join(consumer.key.address().to_string());
+            let known = beside.known.clone();
+            async move {
+                let catalog = catalog_in(&consumer.key, &consumer.signer, &folder, known).await;
+                self.with(consumer.clone(), catalog)
+            }
+        });
+        ([first.await, second.await], folder)
+    }
+
+    /// The same with another consumer.
+    fn with(&self, consumer: Party, catalog: Catalog) -> Self {
+        let channel = channel(&self.config, &consumer, &self.owner, self.escrow);
+        Self {
+            config: Arc::clone(&self.config),
+            consumer,
+            owner: self.owner.clone(),
+            escrow: self.escrow,
+            accept: self.accept.clone(),
+            channel,
+            id: channel.id(&self.escrow.domain()),
+            service: self.service,
+            document: self.document.clone(),
+            catalog,
+        }
     }
 
     pub fn escrows(&self) -> Escrows {
         Escrows::new(self.escrow, &BTreeSet::new())
+    }
+}
+
+/// The channel between two parties.
+fn channel(config: &Config, consumer: &Party, owner: &Party, escrow: Escrow) -> ChannelConfig {
+    ChannelConfig {
+        payer: consumer.key.address(),
+        payee: owner.key.address(),
+        token: escrow.token,
+        signer: consumer.key.address(),
+        close_delay_secs: config.chain.close_delay_secs,
+        salt: [0; 32],
     }
 }
 
@@ -184,10 +234,15 @@ pub async fn published(
     }))
     .unwrap();
     let registered = registry.add(assemble(file, None).unwrap()).await.unwrap();
+    let document = ledger.list(Namespace::Services).unwrap().remove(0);
+    (document, as_read(&registry, &registered))
+}
+
+/// A service as others read it.
+pub fn as_read(registry: &Registry, registered: &Registered) -> KnownService {
     let listing = registered.listing().clone();
     let details = registry.blob(&listing.details_hash).unwrap();
-    let document = ledger.list(Namespace::Services).unwrap().remove(0);
-    (document, KnownService::new(listing, &details).unwrap())
+    KnownService::new(listing, &details).unwrap()
 }
 
 /// The catalog of a consumer that knows the service and finds nothing else.
@@ -197,8 +252,12 @@ pub async fn catalog(
     folder: &TempDir,
     known: Arc<KnownService>,
 ) -> Catalog {
+    catalog_in(key, signer, folder.path(), known).await
+}
+
+async fn catalog_in(key: &SecretKey, signer: &Signer, folder: &Path, known: Arc<KnownService>) -> Catalog {
     let options = farthing_catalog::Options::new(NETWORK, key.address());
-    let (store, _) = farthing_catalog::Catalog::open(folder.path(), options).unwrap();
+    let (store, _) = farthing_catalog::Catalog::open(folder, options).unwrap();
     let own = Registry::load(
         signer.clone(),
         empty_ledger(),

@@ -218,7 +218,7 @@ impl History<'_> {
         }
         sleep(RESTS_FOR).await;
         // A caller that panicked is heard of here.
-        let is_busy = self.consumer.is_busy(self.ground);
+        let is_busy = self.is_busy();
         self.state.tell(format!("the consumer is busy: {is_busy}"));
         let broken = std::mem::take(&mut self.state.lock().broken);
         assert!(broken.is_empty(), "{broken:?}");
@@ -229,22 +229,22 @@ impl History<'_> {
     }
 
     fn judge_consumer(&self) -> Usdc {
-        let domain = self.ground.escrow.domain();
-        let audit = self.consumer.ledger().audit(Some(&domain)).unwrap();
+        let buyer = &self.buyers[0];
+        let audit = buyer.run.ledger().audit(Some(&buyer.ground.escrow.domain())).unwrap();
         assert!(audit.violations.is_empty(), "{:?}", audit.violations);
         for (number, told) in self.state.lock().told() {
             assert!(told <= PRICE, "the caller of {number} hears that it cost {told}");
         }
-        sum(self.bought().values().map(|purchase| purchase.charged))
+        sum(buyer.bought().values().map(|purchase| purchase.charged))
     }
 
     fn judge_owner(&self) -> Usdc {
-        let domain = self.ground.escrow.domain();
-        let audit = self.owner.ledger().audit(Some(&domain)).unwrap();
+        let buyer = &self.buyers[0];
+        let audit = self.owner.ledger().audit(Some(&buyer.ground.escrow.domain())).unwrap();
         assert!(audit.violations.is_empty(), "{:?}", audit.violations);
-        let sold = self.sold();
+        let sold = self.sold_to(buyer);
         let charged = sum(sold.values().map(|call| call.charged));
-        let books = self.owner.half.book.get(self.ground.id).unwrap().state;
+        let books = self.owner.half.book.get(buyer.ground.id).unwrap().state;
         assert_eq!((books.spent, books.reserved), (charged, Usdc::ZERO), "O2");
         let shared = self.state.lock();
         // Work without effects ends with its caller's deadline, which may pass.

@@ -1,12 +1,15 @@
 //! The network between the two nodes: a message is lost before it leaves or after, overtakes one of another call, comes late over a
-//! connection that its sender has given up, or waits for a dead one; an answer is lost. A stranger that has seen a message sends the
-//! same before it, and gets nothing by it. Nothing else happens between them, unless one side breaks the rules (`hostile.rs`).
+//! connection that its sender has given up, or waits for a dead one; an answer is lost; nothing gets through for minutes. A stranger
+//! that has seen a message sends the same before it, and gets nothing by it. Nothing else happens between them, unless one side breaks the rules (`hostile.rs`).
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use farthing_network::{Interrupted, NotStarted, Origin, PlayedCall, PlayedExchange};
-use farthing_protocol::{Address, CallMessage, CallReply, call::CallStatus};
+use farthing_protocol::{
+    Address, CallMessage, CallReply, CallRequest,
+    call::{CallStatus, ChannelSync, Payment},
+};
 use tokio::{
     sync::{mpsc, oneshot},
     time::{Instant, sleep, sleep_until},
@@ -47,6 +50,9 @@ impl Shared {
 
     /// Of a message of a call, or of none.
     fn fate(&mut self, call: Option<u64>) -> Fate {
+        if self.is_cut {
+            return Fate::Unsent;
+        }
         let kind = if self.has_faults { self.choices.below(100) } else { 100 };
         match kind {
             0..4 => Fate::Unsent,
@@ -135,9 +141,16 @@ impl Passage {
                     None => None,
                 };
                 sleep(back).await;
+                let is_heard = !is_answer_lost && !self.state.lock().is_cut;
                 match answer {
-                    Some((mut reply, mut body)) if !is_answer_lost => {
-                        self.state.lock().answer_otherwise(&mut reply, &mut body);
+                    Some((mut reply, mut body)) if is_heard => {
+                        {
+                            let mut shared = self.state.lock();
+                            if let CallReply::Channel(ChannelSync { close, .. }) = &reply {
+                                shared.closes.extend(close);
+                            }
+                            shared.answer_otherwise(&mut reply, &mut body);
+                        }
                         self.tell(&format!("brings {}", answered(&reply)), &words);
                         exchange.answer(reply, body);
                     }
@@ -147,7 +160,7 @@ impl Passage {
                         exchange.break_off(Interrupted::NoAnswer);
                     }
                     None => {
-                        self.tell("the owner died", &words);
+                        self.tell("nobody answers", &words);
                         exchange.break_off(broken());
                     }
                 }
@@ -163,7 +176,8 @@ impl Passage {
     ) -> Option<oneshot::Receiver<(CallReply, Bytes)>> {
         let calls = {
             let shared = self.state.lock();
-            let owner = shared.owner.as_ref().filter(|_| shared.run == self.owner_run);
+            let is_reached = shared.run == self.owner_run && !shared.is_cut;
+            let owner = shared.owner.as_ref().filter(|_| is_reached);
             owner.map(|owner| owner.calls.clone())
         }?;
         self.tell("arrives", words);
@@ -171,7 +185,17 @@ impl Passage {
         calls.send(stolen).await.ok()?;
         tokio::spawn(nothing_given(self.state.clone(), words.to_owned(), told));
         let (mut call, answer) = exchange.arrive(self.caller, true, self.origin);
-        let has_another = self.state.lock().ask_otherwise(&mut call.message);
+        let has_another = {
+            let mut shared = self.state.lock();
+            let has_another = shared.ask_otherwise(&mut call.message);
+            if let CallMessage::Call(CallRequest {
+                call_id, payment: Payment::Channel { channel, .. }, ..
+            }) = &call.message
+            {
+                shared.note_arrival(number(*call_id), *channel);
+            }
+            has_another
+        };
         calls.send(call).await.ok()?;
         if has_another {
             let (mut other, unheard) = exchange.arrive(self.caller, true, self.origin);

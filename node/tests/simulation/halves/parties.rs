@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use farthing_bounds::ByteBudget;
+use farthing_discovery::KnownService;
 use farthing_ledger::{Ledger, Namespace, PayeeChannelFacts, PayerChannelFacts};
 use farthing_network::{NetworkHandle, Played};
 use farthing_node::{
@@ -21,7 +22,7 @@ use tokio::{sync::mpsc, task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    ground::{DEPOSIT, Ground, NETWORK, Party},
+    ground::{DEPOSIT, Ground, NETWORK, Party, as_read},
     line::carry,
     state::{OwnerThere, SERVICE_WITHIN, State, call_id, method, number},
 };
@@ -69,7 +70,7 @@ impl HalfRun {
     }
 }
 
-/// The order of the call with this number.
+/// The order of the call with this number, at the price that was accepted.
 pub fn order(ground: &Ground, number: u64, body: Bytes) -> Order {
     Order {
         grant: Arc::new(Grant::unlimited(SECRET)),
@@ -116,7 +117,7 @@ impl ConsumerRun {
         tokio::spawn(carry(state.clone(), ground.consumer.key.address(), run, messages));
         let parts = run_of_half.parts.clone();
         let half = ConsumerHalf::start(parts, ground.catalog.clone(), ground.escrows()).await.unwrap();
-        state.lock().consumer = Some(run_of_half.parts.ledger.clone());
+        state.lock().consumers.insert(ground.consumer.key.address(), run_of_half.parts.ledger.clone());
         let open = half.consumer.recover().unwrap();
         state.tell(format!("the consumer starts, {open} open"));
         Self { run: run_of_half, half, line, callers: JoinSet::new() }
@@ -130,9 +131,9 @@ impl ConsumerRun {
         self.run.parts.tasks.begun()
     }
 
-    /// Has a caller order a call and wait for its end.
-    pub fn order(&mut self, ground: &Ground, state: &State, number: u64) {
-        let order = order(ground, number, Bytes::new());
+    /// Has a caller order a call, at a price that it may name, and wait for its end.
+    pub fn order(&mut self, ground: &Ground, state: &State, number: u64, max_price: Option<Usdc>) {
+        let order = Order { max_price, ..order(ground, number, Bytes::new()) };
         let (consumer, state) = (self.half.consumer.clone(), state.clone());
         state.ordered(number);
         self.callers.spawn(async move {
@@ -155,6 +156,11 @@ impl ConsumerRun {
         open.iter().map(|promise| number(promise.request.call_id)).collect()
     }
 
+    /// What its disk has now.
+    pub fn backup(&self) -> Disk {
+        Disk::new(self.run.disk.bytes())
+    }
+
     pub fn die(mut self, state: &State) -> Disk {
         self.callers.abort_all();
         state.tell(format!("the consumer dies, with {:?} open", self.open()));
@@ -166,22 +172,25 @@ impl ConsumerRun {
 pub struct OwnerRun {
     run: HalfRun,
     pub half: OwnerHalf,
+    registry: Registry,
 }
 
 impl OwnerRun {
-    /// An empty disk with the channel and the service in its ledger.
-    pub async fn first_disk(ground: &Ground) -> Disk {
+    /// An empty disk with the channels of its consumers and the service in its ledger.
+    pub async fn first_disk(grounds: &[Ground]) -> Disk {
         let disk = Disk::default();
-        let facts = PayeeChannelFacts {
-            id: ground.id,
-            config: ground.channel,
-            deposited: DEPOSIT,
-            claimed: Usdc::ZERO,
-            closing: false,
-        };
         let ledger = Ledger::without_thread(disk.clone()).unwrap();
-        ledger.put_payee_channel(facts).await.unwrap();
-        let (key, value) = ground.document.clone();
+        for ground in grounds {
+            let facts = PayeeChannelFacts {
+                id: ground.id,
+                config: ground.channel,
+                deposited: DEPOSIT,
+                claimed: Usdc::ZERO,
+                closing: false,
+            };
+            ledger.put_payee_channel(facts).await.unwrap();
+        }
+        let (key, value) = grounds[0].document.clone();
         ledger.put(Namespace::Services, key, value).await.unwrap();
         drop(ledger);
         Disk::new(disk.bytes())
@@ -192,18 +201,18 @@ impl OwnerRun {
         let (network, _, _) = NetworkHandle::played(&ground.owner.network());
         let run = HalfRun::begin(ground, &ground.owner, disk, network);
         let ledger = run.parts.ledger.clone();
-        let server = state.server(ground.consumer.key.address());
         let registry = Registry::load(
             ground.owner.signer.clone(),
             ledger.clone(),
             NETWORK.to_owned(),
             vec![ground.accept.clone()],
-            upstream(Some(server)),
-        );
+            upstream(Some(state.server())),
+        )
+        .unwrap();
         let (closes, _) = mpsc::channel(1);
         let half = OwnerHalf::start(
             run.parts.clone(),
-            registry.unwrap(),
+            registry.clone(),
             ByteBudget::new(BODIES_BYTES),
             RefusedCalls::default(),
             closes,
@@ -217,11 +226,11 @@ impl OwnerRun {
         let owner = half.owner.clone();
         run.parts.tasks.spawn(async move { owner.run(inbound).await });
         let mut shared = state.lock();
-        shared.owner = Some(OwnerThere { calls, ledger });
+        shared.owner = Some(OwnerThere { calls, ledger, book: half.book.clone() });
         shared.reconnect();
         shared.tell("the owner starts");
         drop(shared);
-        Self { run, half }
+        Self { run, half, registry }
     }
 
     pub const fn ledger(&self) -> &Ledger {
@@ -230,6 +239,17 @@ impl OwnerRun {
 
     pub fn tasks_begun(&self) -> u64 {
         self.run.parts.tasks.begun()
+    }
+
+    /// Changes the price of the service. As others read it then.
+    pub async fn publish(&self, ground: &Ground, price: Usdc) -> KnownService {
+        let registered = self.registry.set_price(ground.service, None, price).await.unwrap();
+        as_read(&self.registry, &registered)
+    }
+
+    /// What its disk has now.
+    pub fn backup(&self) -> Disk {
+        Disk::new(self.run.disk.bytes())
     }
 
     /// Nothing that is on its way arrives at the next run.

@@ -11,8 +11,11 @@ use bytes::Bytes;
 use farthing_ledger::{Ledger, ServedRow};
 use farthing_network::{InboundCall, Origin};
 use farthing_node::consumer::{Bought, BuyError};
-use farthing_owner::upstream::{PlayedRequest, PlayedServer};
-use farthing_protocol::{Address, CallId, Usdc, call::Method};
+use farthing_owner::{
+    book::Book,
+    upstream::{PlayedRequest, PlayedServer},
+};
+use farthing_protocol::{Address, CallId, ChannelId, SignedClose, Usdc, call::Method};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::{sync::mpsc, time::Instant};
 
@@ -23,6 +26,8 @@ use crate::{books, choices::Choices, play::Failed, service::Service};
 const STORED_WITHIN: Duration = Duration::from_secs(3);
 /// The time that an owner gives its service. No caller waits as long: work with effects goes on without it.
 pub const SERVICE_WITHIN: Duration = Duration::from_secs(30);
+/// Between a call's arrival and the question to its service.
+const ADMITTED_WITHIN: Duration = Duration::from_millis(100);
 /// The times of an answer that comes, if the call has effects, mostly after its caller's deadline.
 const TOO_SLOW_MS: [u64; 2] = [8_000, 28_000];
 
@@ -36,8 +41,8 @@ pub struct Shared {
     pub has_faults: bool,
     pub usual: Usual,
     pub owner: Option<OwnerThere>,
-    /// The ledger of the newest run of the consumer.
-    pub consumer: Option<Ledger>,
+    /// The ledger of each consumer's newest run, by its wallet.
+    pub consumers: BTreeMap<Address, Ledger>,
     /// The side that breaks the rules, if one does.
     pub hostile: Option<Hostile>,
     /// Another one for each start of the owner.
@@ -49,10 +54,16 @@ pub struct Shared {
     pub answer: Bytes,
     /// Promises that the service saw broken.
     pub broken: Vec<String>,
-    /// Calls that the service answers well, and when.
-    answered: Vec<(u64, Instant)>,
-    /// The same, whatever became of the owner's disk.
+    /// What the service answers, as far as its owner has stored it.
+    answers: Vec<ServiceAnswer>,
+    /// Calls that it answers well, whatever became of the owner's disk.
     answered_ever: BTreeSet<u64>,
+    /// Calls that came while their channel was being closed, and when.
+    came_late: BTreeMap<u64, Instant>,
+    /// The closes that the owner has signed.
+    pub closes: Vec<SignedClose>,
+    /// Nothing gets through between the two nodes.
+    pub is_cut: bool,
     /// How often each call was ordered, and the charge that its last caller was told.
     orders: BTreeMap<u64, (u32, Option<Usdc>)>,
     log: Vec<String>,
@@ -70,11 +81,33 @@ pub struct Usual {
     pub is_service_failing: bool,
 }
 
+/// An answer of the service.
+#[derive(Clone, Copy)]
+struct ServiceAnswer {
+    number: u64,
+    at: Instant,
+    is_good: bool,
+}
+
 /// The owner's node as it can be reached now.
 #[derive(Clone)]
 pub struct OwnerThere {
     pub calls: mpsc::Sender<InboundCall>,
     pub ledger: Ledger,
+    pub book: Book,
+}
+
+impl OwnerThere {
+    /// Everybody with a channel.
+    fn payers(&self) -> BTreeSet<Address> {
+        self.book.all().into_iter().map(|(_, channel)| channel.config.payer).collect()
+    }
+
+    /// Whether a channel is being closed, and no call runs on it.
+    fn is_closing_idle(&self, channel: ChannelId) -> bool {
+        let state = self.book.get(channel).map(|channel| channel.state);
+        state.is_some_and(|state| state.closing && state.reserved.is_zero())
+    }
 }
 
 /// The newest connection between the two nodes. Each call has streams of its own, so calls overtake each other: only the messages of
@@ -125,6 +158,13 @@ impl Shared {
         self.connection.arrival(call, Instant::now() + takes)
     }
 
+    /// Cuts the line, or mends it.
+    pub fn cut(&mut self, is_cut: bool) {
+        self.is_cut = is_cut;
+        self.reconnect();
+        self.tell(if is_cut { "the line is cut" } else { "the line is mended" });
+    }
+
     /// Connects anew.
     pub fn reconnect(&mut self) {
         self.connection = Connection::new(self.connection.origin.number + 1);
@@ -138,12 +178,33 @@ impl Shared {
     /// Forgets the answers that an owner may not have stored whose disk stores nothing more since then.
     pub fn lose_answers_since(&mut self, died: Instant) {
         let stored = died - STORED_WITHIN;
-        self.answered.retain(|(_, at)| *at < stored);
+        self.answers.retain(|answer| answer.at < stored);
+    }
+
+    /// Forgets everything that the service did: the owner's ledger is put back to what it was before.
+    pub fn forget_served(&mut self) {
+        self.answers.clear();
+        self.service = Service::default();
     }
 
     /// Calls that the service answered well while their owner lived on.
     pub fn answered(&self) -> impl Iterator<Item = u64> {
-        self.answered.iter().map(|(number, _)| *number)
+        self.answers.iter().filter(|answer| answer.is_good).map(|answer| answer.number)
+    }
+
+    /// Calls that the service answered, well or with an error, while their owner lived on.
+    pub fn ended(&self) -> impl Iterator<Item = u64> {
+        self.answers.iter().map(|answer| answer.number)
+    }
+
+    /// Notes that a call arrives, to be paid on this channel.
+    pub fn note_arrival(&mut self, number: u64, channel: ChannelId) {
+        let is_closing = self.owner.as_ref().is_some_and(|owner| owner.is_closing_idle(channel));
+        if is_closing && !self.service.has_executed(call_id(number)) {
+            self.came_late.insert(number, Instant::now());
+        } else {
+            self.came_late.remove(&number);
+        }
     }
 
     /// Whether the service answered a call well, in whatever run of its owner.
@@ -161,15 +222,23 @@ impl Shared {
         self.orders.iter().filter_map(once)
     }
 
+    /// Whether no caller has repeated a call.
+    pub fn is_ordered_once(&self, number: u64) -> bool {
+        self.orders.get(&number).is_some_and(|(times, _)| *times == 1)
+    }
+
     /// The charge that the caller of a call was told, once it has ended for certain.
     pub fn told_of(&self, number: u64) -> Option<Usdc> {
         self.orders.get(&number).and_then(|(_, told)| *told)
     }
 
-    /// Whether an answer or a charge of a call is stored.
-    fn has_ended(&self, payer: Address, call_id: CallId) -> bool {
-        let row = self.owner.as_ref().map(|owner| owner.ledger.served(payer, call_id).unwrap());
-        matches!(row.flatten(), Some(ServedRow::Done(row)) if row.receipt.is_final())
+    /// Whether an answer or a charge of a call is stored, whoever pays for it.
+    fn has_ended(&self, call_id: CallId) -> bool {
+        let Some(owner) = &self.owner else { return false };
+        owner.payers().into_iter().any(|payer| {
+            let row = owner.ledger.served(payer, call_id).unwrap();
+            matches!(row, Some(ServedRow::Done(row)) if row.receipt.is_final())
+        })
     }
 }
 
@@ -182,7 +251,7 @@ impl State {
             has_faults: true,
             usual: Usual { way_ms_max: 300, service_ms: [1, 200], is_service_failing: false },
             owner: None,
-            consumer: None,
+            consumers: BTreeMap::new(),
             hostile: None,
             run: 0,
             connection: Connection::new(0),
@@ -190,8 +259,11 @@ impl State {
             sent: Bytes::new(),
             answer: Bytes::from_static(b"{}"),
             broken: Vec::new(),
-            answered: Vec::new(),
+            answers: Vec::new(),
             answered_ever: BTreeSet::new(),
+            came_late: BTreeMap::new(),
+            closes: Vec::new(),
+            is_cut: false,
             orders: BTreeMap::new(),
             log: Vec::new(),
             started,
@@ -243,35 +315,38 @@ impl State {
         self.lock().log.join("\n")
     }
 
-    /// What both ledgers hold, as far as both are there.
-    pub fn books(&self, payer: Address) -> String {
-        let (consumer, owner) = {
+    /// What the ledgers of each consumer and of the owner hold, as far as both are there.
+    pub fn books(&self) -> String {
+        let (consumers, owner) = {
             let shared = self.lock();
-            (shared.consumer.clone(), shared.owner.as_ref().map(|owner| owner.ledger.clone()))
+            (shared.consumers.clone(), shared.owner.as_ref().map(|owner| owner.ledger.clone()))
         };
-        let mut lines = vec!["the consumer".to_owned()];
-        lines.extend(consumer.iter().flat_map(books::bought));
-        lines.push("the owner".to_owned());
-        lines.extend(owner.iter().flat_map(|ledger| books::sold(ledger, payer)));
+        let mut lines = Vec::new();
+        for (payer, ledger) in &consumers {
+            lines.push(format!("the consumer {payer}"));
+            lines.extend(books::bought(ledger));
+            lines.push("the owner".to_owned());
+            lines.extend(owner.iter().flat_map(|ledger| books::sold(ledger, *payer)));
+        }
         lines.join("\n")
     }
 
     /// The end of a history that failed: its decisions, its steps and the books of both sides.
-    pub fn failed(&self, payer: Address) -> Box<Failed> {
-        let books = catch_unwind(AssertUnwindSafe(|| self.books(payer)));
+    pub fn failed(&self) -> Box<Failed> {
+        let books = catch_unwind(AssertUnwindSafe(|| self.books()));
         let books = books.unwrap_or_else(|_| "the books cannot be read".to_owned());
         let made = self.lock().choices.made();
         Box::new(Failed { made, log: self.log(), books })
     }
 
-    /// The server behind the service, which counts what it is asked for by `payer`.
-    pub fn server(&self, payer: Address) -> PlayedServer {
+    /// The server behind the service, which counts what it is asked for.
+    pub fn server(&self) -> PlayedServer {
         let state = self.clone();
         PlayedServer::new(move |request| {
             let (end, answer) = {
                 let mut shared = state.lock();
                 shared.sent = request.body.clone();
-                (shared.execute(payer, &request), shared.answer.clone())
+                (shared.execute(&request), shared.answer.clone())
             };
             Box::pin(async move {
                 match end {
@@ -300,23 +375,24 @@ enum Execution {
 }
 
 impl Shared {
-    fn execute(&mut self, payer: Address, request: &PlayedRequest) -> Execution {
+    fn execute(&mut self, request: &PlayedRequest) -> Execution {
         let number = request.url.query_pairs().find_map(|(name, value)| (name == "n").then_some(value));
         let number: u64 = number.and_then(|text| text.parse().ok()).unwrap_or_default();
         let (call_id, is_safe) = (call_id(number), request.method == http::Method::GET);
-        let has_ended = self.has_ended(payer, call_id);
+        let has_ended = self.has_ended(call_id);
         if let Err(broken) = self.service.execute(call_id, is_safe, has_ended) {
             self.broken.push(format!("call {number}: {broken}"));
         }
+        if self.came_late.remove(&number).is_some_and(|at| at.elapsed() < ADMITTED_WITHIN) {
+            self.broken.push(format!("{number} is served on a channel that is being closed"));
+        }
         let Usual { service_ms: [least, most], is_service_failing: is_failing, .. } = self.usual;
         let end = match self.choices.below(if self.has_faults { 100 } else { 1 }) {
-            0..82 if is_failing => {
-                Execution::Answer(http::StatusCode::INTERNAL_SERVER_ERROR, self.millis(1, 200))
-            }
+            0..82 if is_failing => self.fail(number),
             // Of a call without effects the owner ends the work itself, with its caller's deadline.
             78..82 if !is_safe => self.answer_well(number, TOO_SLOW_MS[0], TOO_SLOW_MS[1]),
             0..82 => self.answer_well(number, least, most),
-            82..88 => Execution::Answer(http::StatusCode::INTERNAL_SERVER_ERROR, self.millis(1, 200)),
+            82..88 => self.fail(number),
             88..92 => self.answer_well(number, 1_000, 6_000),
             // A read is sent again after that, which is one execution more. It has no more than one after its end.
             92..96 if !has_ended => Execution::Silent,
@@ -328,10 +404,19 @@ impl Shared {
 
     /// Answers after a time between these, in milliseconds.
     fn answer_well(&mut self, number: u64, least: u64, most: u64) -> Execution {
-        let takes = self.millis(least, most);
-        self.answered.push((number, Instant::now() + takes));
         self.answered_ever.insert(number);
-        Execution::Answer(http::StatusCode::OK, takes)
+        self.answer(number, http::StatusCode::OK, [least, most])
+    }
+
+    fn fail(&mut self, number: u64) -> Execution {
+        self.answer(number, http::StatusCode::INTERNAL_SERVER_ERROR, [1, 200])
+    }
+
+    fn answer(&mut self, number: u64, status: http::StatusCode, [least, most]: [u64; 2]) -> Execution {
+        let takes = self.millis(least, most);
+        let (at, is_good) = (Instant::now() + takes, status.is_success());
+        self.answers.push(ServiceAnswer { number, at, is_good });
+        Execution::Answer(status, takes)
     }
 }
 

@@ -102,6 +102,12 @@ impl Blocks {
         self.state.tell(format!("{lost} transactions that wait are forgotten"));
     }
 
+    /// Has the next block take the transactions of this wallet first that wait.
+    pub fn take_first(&self, wallet: Address) {
+        self.chain.with(|machine| machine.take_first(account(wallet)));
+        self.state.tell(format!("the transactions of {wallet} come first"));
+    }
+
     /// Lets time pass, and nothing else. All endpoints are well meanwhile.
     pub async fn wait(&self, time: Duration) {
         self.heal();

@@ -60,7 +60,8 @@ pub struct Ground {
     pub consumer: Party,
     pub owner: Party,
     pub accept: Accept,
-    /// Of the only channel that the consumer opens with its owner.
+    /// The only channel that the consumer opens with its owner.
+    pub channel: ChannelConfig,
     pub id: ChannelId,
     pub service: ServiceId,
     /// The service as the owner's ledger has it.
@@ -97,7 +98,7 @@ impl Ground {
         let service = known.listing().service;
         let catalog = catalog(&consumer.key, &consumer.signer, &folder, Arc::new(known));
         let catalog = runtime.block_on(catalog);
-        let ground = Self { config, spec, consumer, owner, accept, id, service, document, catalog };
+        let ground = Self { config, spec, consumer, owner, accept, channel, id, service, document, catalog };
         (ground, Kept { _folder: folder, _runtime: runtime })
     }
 

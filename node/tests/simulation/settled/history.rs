@@ -1,5 +1,5 @@
-//! One history: orders, claims, closes, forks, hours and deaths while network, service and endpoints fail. Then nothing fails any more,
-//! every call finds its end, and both leave.
+//! One history: orders, claims, closes, forks, hours, deaths and a cut line while network, service and endpoints fail. Then nothing
+//! fails any more, every call finds its end, and both leave.
 
 use std::time::Duration;
 
@@ -11,7 +11,10 @@ use super::{
     ground::{CLOSE_DELAY_SECS, Ground},
     run::{ConsumerRun, Death, OwnerRun},
 };
-use crate::{disk::Disk, halves::state::State};
+use crate::{
+    disk::Disk,
+    halves::{hostile::Side, state::State},
+};
 
 /// Of a history that a seed makes.
 pub const STEPS: usize = 40;
@@ -33,16 +36,18 @@ pub struct History<'g> {
     pub(super) blocks: Blocks,
     pub(super) consumer: ConsumerRun,
     pub(super) owner: OwnerRun,
+    /// The side that breaks the rules on the chain, if one does.
+    hostile: Option<Side>,
     consumer_runs: u64,
     last: u64,
 }
 
 impl<'g> History<'g> {
-    pub async fn begin(ground: &'g Ground, state: &State) -> Self {
+    pub async fn begin(ground: &'g Ground, state: &State, hostile: Option<Side>) -> Self {
         let blocks = Blocks::begin(ground, state);
         let owner = OwnerRun::start(ground, &blocks, state, OwnerRun::first_disk(ground).await).await;
         let consumer = ConsumerRun::start(ground, &blocks, state, 0, Disk::default()).await;
-        Self { ground, state: state.clone(), blocks, consumer, owner, consumer_runs: 0, last: 0 }
+        Self { ground, state: state.clone(), blocks, consumer, owner, hostile, consumer_runs: 0, last: 0 }
     }
 
     /// Plays all steps, comes to rest, and lets both leave. What was charged.
@@ -66,14 +71,20 @@ impl<'g> History<'g> {
                 88..92 => self.close_as_payer(),
                 92..94 => self.owner.node.close_as_payee(self.ground, &self.state),
                 94..98 => self.let_time_pass().await,
-                _ => {}
+                _ => self.part_ways().await,
+            }
+            if let Some(side) = self.hostile {
+                self.break_rules(side);
             }
             self.blocks.check_money();
-            self.check_claims();
+            if self.hostile != Some(Side::Owner) {
+                self.check_claims();
+                self.check_adjustments();
+            }
         }
         self = self.come_to_rest().await;
         self.leave().await;
-        self.judge().await
+        if self.hostile == Some(Side::Owner) { self.judge_consumer() } else { self.judge().await }
     }
 
     /// A new call, or one that was ordered before.
@@ -115,25 +126,44 @@ impl<'g> History<'g> {
         self.blocks.wait(Duration::from_secs(least_secs + 60 * minutes)).await;
     }
 
+    /// The line is cut for minutes while calls are on their way, and the owner closes the channel: the consumer sees on the chain
+    /// what it was charged before it hears for which calls.
+    async fn part_ways(&mut self) {
+        self.blocks.heal();
+        self.order_several();
+        let (served_for, cut_for) = {
+            let mut shared = self.state.lock();
+            (shared.millis(50, 1_000), Duration::from_secs(60 + shared.choices.u64_below(180)))
+        };
+        sleep(served_for).await;
+        self.state.lock().cut(true);
+        self.owner.node.close_as_payee(self.ground, &self.state);
+        sleep(cut_for).await;
+        if self.hostile != Some(Side::Owner) {
+            self.check_adjustments();
+        }
+        self.state.lock().cut(false);
+    }
+
     async fn restart_consumer(self) -> Self {
-        let Self { ground, state, blocks, consumer, owner, consumer_runs, last } = self;
+        let Self { ground, state, blocks, consumer, owner, hostile, consumer_runs, last } = self;
         let death = Death::choose(&state);
         let disk = consumer.die(&state, death).await;
         let pause = state.lock().millis(0, 8_000);
         sleep(pause).await;
         let consumer_runs = consumer_runs + 1;
         let consumer = ConsumerRun::start(ground, &blocks, &state, consumer_runs, disk).await;
-        Self { ground, state, blocks, consumer, owner, consumer_runs, last }
+        Self { ground, state, blocks, consumer, owner, hostile, consumer_runs, last }
     }
 
     async fn restart_owner(self) -> Self {
-        let Self { ground, state, blocks, consumer, owner, consumer_runs, last } = self;
+        let Self { ground, state, blocks, consumer, owner, hostile, consumer_runs, last } = self;
         let death = Death::choose(&state);
         let disk = owner.die(&state, death).await;
         let pause = state.lock().millis(0, 8_000);
         sleep(pause).await;
         let owner = OwnerRun::start(ground, &blocks, &state, disk).await;
-        Self { ground, state, blocks, consumer, owner, consumer_runs, last }
+        Self { ground, state, blocks, consumer, owner, hostile, consumer_runs, last }
     }
 
     /// Faults stop, both start again, and every call finds its end.

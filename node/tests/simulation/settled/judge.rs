@@ -108,6 +108,21 @@ impl History<'_> {
         assert!(claimed <= charged, "M3: {claimed} of {charged} that were charged by now");
     }
 
+    /// X1, at any time: what the consumer puts down to no call was charged for calls whose charge it does not know.
+    pub(super) fn check_adjustments(&self) {
+        let ledger = self.consumer.node.ledger();
+        let adjusted = ledger.adjusted_with(Side::Payer, self.ground.owner.wallet()).unwrap();
+        let (bought, open) = (self.bought(), self.consumer.open());
+        // A death may keep the promise of a call out of the ledger, whose caller repeats it then.
+        let is_promised = |number: u64| open.contains(&number) && self.state.lock().is_ordered_once(number);
+        let unknown = self.sold().into_iter().filter(|(id, _)| !is_promised(number(*id)));
+        let unknown = sum(unknown.map(|(id, call)| {
+            let known = bought.get(&id).map_or(Usdc::ZERO, |purchase| purchase.charged);
+            call.charged.saturating_sub(known)
+        }));
+        assert!(adjusted <= unknown, "X1: {adjusted} are put down to no call, of {unknown} that may be");
+    }
+
     /// Both nodes hold their own books against the contract, as an audit does (M2, M3).
     async fn check_contract(&self) {
         for node in [&self.consumer.node, &self.owner.node] {
@@ -125,7 +140,7 @@ impl History<'_> {
         }
     }
 
-    fn paid_in(&self) -> Option<PayerChannelRow> {
+    pub(super) fn paid_in(&self) -> Option<PayerChannelRow> {
         let rows = self.consumer.node.ledger().payer_channels().unwrap();
         rows.into_iter().find(|row| row.id == self.ground.id)
     }
@@ -143,7 +158,7 @@ impl History<'_> {
         rows.unwrap().0.into_iter().collect()
     }
 
-    fn bought(&self) -> BTreeMap<CallId, Purchase> {
+    pub(super) fn bought(&self) -> BTreeMap<CallId, Purchase> {
         let purchases = self.consumer.node.ledger().purchases(usize::MAX).unwrap();
         purchases.into_iter().map(|purchase| (purchase.call_id, purchase)).collect()
     }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use farthing_bounds::ByteBudget;
-use farthing_chain::Chain;
+use farthing_chain::{Chain, ChainError, ChainHandle};
 use farthing_ledger::{Ledger, Namespace};
 use farthing_network::{NetworkHandle, Played};
 use farthing_node::{
@@ -31,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     blocks::Blocks,
     ground::{Ground, Party},
+    hostile::BEHIND,
 };
 use crate::{
     disk::{Disk, Survival},
@@ -161,6 +162,28 @@ impl NodeRun {
         !self.users.is_empty()
     }
 
+    /// The node's view of the chain, for transactions that it does not decide on.
+    pub fn chain(&self) -> ChainHandle {
+        self.parts.chain.clone()
+    }
+
+    /// Has somebody send a transaction of the node's wallet behind its back.
+    pub fn send(
+        &mut self,
+        state: &State,
+        what: &'static str,
+        sending: impl Future<Output = Result<(), ChainError>> + Send + 'static,
+    ) {
+        state.tell(format!("{what}, {BEHIND}"));
+        let state = state.clone();
+        self.have_wait(async move {
+            match sending.await {
+                Ok(()) => state.tell(format!("done: {what}")),
+                Err(error) => state.tell(format!("not done: {what}: {error}")),
+            }
+        });
+    }
+
     /// Has a user of the owner claim all that is unclaimed.
     pub fn claim(&mut self, state: &State) {
         let (settlement, state) = (self.halves.settlement.clone(), state.clone());
@@ -237,7 +260,7 @@ impl ConsumerRun {
         tokio::spawn(carry(state.clone(), ground.consumer.wallet(), run, messages));
         let shop = Shop { accepts: Vec::new(), server: None };
         let node = Box::pin(NodeRun::start(ground, &ground.consumer, blocks, (disk, network, shop))).await;
-        state.lock().consumer = Some(node.ledger().clone());
+        state.lock().consumers.insert(ground.consumer.wallet(), node.ledger().clone());
         let this = Self { node, line };
         state.tell(format!("the consumer starts, with {:?} open", this.open()));
         this
@@ -302,14 +325,15 @@ impl OwnerRun {
 
     pub async fn start(ground: &Ground, blocks: &Blocks, state: &State, disk: Disk) -> Self {
         let (network, _, _) = NetworkHandle::played(&Ground::network(&ground.owner));
-        let server = Some(state.server(ground.consumer.wallet()));
+        let server = Some(state.server());
         let shop = Shop { accepts: vec![ground.accept.clone()], server };
         let node = Box::pin(NodeRun::start(ground, &ground.owner, blocks, (disk, network, shop))).await;
         let (calls, inbound) = mpsc::channel(INBOUND_MAX);
         let owner = node.halves.owner.owner.clone();
         node.parts.tasks.spawn(async move { owner.run(inbound).await });
         let mut shared = state.lock();
-        shared.owner = Some(OwnerThere { calls, ledger: node.ledger().clone() });
+        let (ledger, book) = (node.ledger().clone(), node.halves.owner.book.clone());
+        shared.owner = Some(OwnerThere { calls, ledger, book });
         shared.reconnect();
         shared.tell("the owner starts");
         drop(shared);
