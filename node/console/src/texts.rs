@@ -171,7 +171,7 @@ words! {
         Limits = "limits", "Limits saved. They apply from now on.";
         LimitsReset = "limits-reset", "Limits reset. The limits of the configuration apply again.";
         PriceAccepted = "price-accepted", "Price accepted for all calls to this service.";
-        CallCancelled = "call-cancelled", "Call cancelled. Whoever waited for its answer got a problem instead.";
+        CallCancelled = "call-cancelled", "Call cancelled. The program that waited for its answer got a problem instead.";
         CallApproved = "call-approved", "Call approved, once, for ten minutes. Tell the agent to repeat it.";
         CallRefused = "call-refused", "Call refused. The agent is told so when it repeats the call.";
         Flagged = "flagged", "Rule saved. It applies to calls to this service from now on.";

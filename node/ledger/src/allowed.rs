@@ -9,18 +9,10 @@ use std::ops::RangeTo;
 use farthing_values::Usdc;
 use redb::{ReadTransaction, ReadableTable, WriteTransaction};
 
-use crate::{error::Result, group::Group, tables::DAY_LIMITS};
+use crate::{error::Result, group::Group, rows::payer::DayLimits, tables::DAY_LIMITS};
 
 /// In [`DAY_LIMITS`], the node as a whole. No secret has this name.
 pub(crate) const NODE: &str = "";
-
-/// The amounts that could be spent in a day when a price was held against them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DayLimits {
-    pub node: Usdc,
-    /// With the secret that pays: its own limit and the node's for each secret, whichever is lower.
-    pub secret: Usdc,
-}
 
 /// The most that a day's purchases may come to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

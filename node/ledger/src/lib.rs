@@ -46,7 +46,6 @@ mod tables;
 mod writer;
 
 pub use adjustment::{Adjustment, Cause};
-pub use allowed::DayLimits;
 pub use audit::{Audit, Violation};
 pub use documents::{DOCUMENT_BYTES_MAX, DOCUMENT_KEY_BYTES_MAX, Document, Namespace};
 pub use error::{Closed, EarlierMoney, LedgerError, OpenError, Result};
@@ -64,8 +63,8 @@ pub use rows::{
         AcceptedCall, BODY_BYTES_MAX, Call, CallRow, Ending, PayeeChannelFacts, PayeeChannelRow, ServedRow,
     },
     payer::{
-        Acknowledgement, ChannelChange, PayerChannelFacts, PayerChannelRow, Promise, Purchase, PurchaseEnd,
-        Timing, TransferEnd, Uncharged, day_of,
+        Acknowledgement, ChannelChange, DayLimits, PayerChannelFacts, PayerChannelRow, Promise, Purchase,
+        PurchaseEnd, Timing, TransferEnd, Uncharged, day_of,
     },
 };
 pub use settlement::{SETTLEMENT_ROWS_MAX, Settlement, SettlementRow, SettlementState};

@@ -267,13 +267,6 @@ impl Ledger {
         self.read(|tx| newest_purchases(tx, limit, |_| true))
     }
 
-    pub fn spent_today(&self, secret: &str, day: u32) -> Result<Usdc> {
-        self.read(|tx| {
-            let spent = tx.open_table(DAY_TOTALS)?.get((day, secret))?;
-            Ok(Usdc::from_micros(spent.map_or(0, |total| total.value())))
-        })
-    }
-
     /// Charged on a day, by secret.
     pub fn day_totals(&self, day: u32) -> Result<Vec<(String, Usdc)>> {
         self.read(|tx| {

@@ -156,7 +156,7 @@ async fn a_call_is_cancelled_from_its_row_in_the_log() -> Result<()> {
     let Waiting { world, gate, browser } = Waiting::begin(&tools, true).await?;
     browser.goto("/panel/activity").await?;
     browser.press(".calls form button").await?;
-    browser.wait_for("Call cancelled").await?;
+    browser.wait_for_address("done=call-cancelled").await?;
     let page = browser.text().await?;
     ensure!(page.contains("Undecided") && !page.contains("Under way"), "{page}");
     gate.open();

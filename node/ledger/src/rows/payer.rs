@@ -8,8 +8,8 @@ use farthing_values::{CallId, ChannelId};
 use redb::{ReadableTable, WriteTransaction};
 
 pub use self::records::{
-    Acknowledgement, ChannelChange, PayerChannelFacts, PayerChannelRow, Promise, Purchase, PurchaseEnd,
-    Timing, TransferEnd, Uncharged, day_of,
+    Acknowledgement, ChannelChange, DayLimits, PayerChannelFacts, PayerChannelRow, Promise, Purchase,
+    PurchaseEnd, Timing, TransferEnd, Uncharged, day_of,
 };
 pub(crate) use self::{
     channel::StoredPayerChannel,

@@ -364,7 +364,7 @@ mod tests {
 
     #[test]
     fn a_limit_that_refuses_a_call_names_its_page_and_no_command() {
-        let next = "Raise it with `farthing spending limits`.";
+        let next = "Raise it with `farthing spending limits --per-call 1`.";
         let refused = Problem::of_status(StatusCode::PAYMENT_REQUIRED, "it costs more; twice as much", next);
         for limit in LimitKind::ALL {
             let shown = problem(&Problem {

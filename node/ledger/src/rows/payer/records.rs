@@ -5,7 +5,13 @@ use farthing_values::{
     Receipt, RefusalCode, ServiceId, Signature, Usdc, Verified, channel::PayerState,
 };
 
-use crate::allowed::DayLimits;
+/// The amounts that could be spent in a day when a price was held against them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DayLimits {
+    pub node: Usdc,
+    /// With the secret that pays: its own limit and the node's for each secret, whichever is lower.
+    pub secret: Usdc,
+}
 
 /// The view that the chain and this node have of a channel this node pays on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
