@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use axum::{Router, response::Redirect};
 use farthing_control::{
     endpoint,
-    types::{HistoryState, NewX402Server, X402Question},
+    types::{CallOutcome, HistoryState, NewX402Server, X402Question},
 };
 use farthing_testnet::{NodeOptions, NodeProcess, demo::metrics};
 use farthing_tests::{
@@ -232,6 +232,12 @@ async fn an_answer_that_is_lost_is_charged_once_and_can_be_asked_for_again() -> 
     expect(&buyer.call("/v1/data", "one", Some(ENOUGH)).await?, "undecided", &Value::Null)?;
     buyer.until_it_ends(HistoryState::Charged).await?;
     buyer.check(&shop, PRICE).await?;
+    // The note of what its caller was told gives way to its end.
+    let log = buyer.node.control().ask(endpoint::Calls).await?.calls;
+    let [paid] = &log[..] else { anyhow::bail!("{log:#?}") };
+    assert_eq!((paid.outcome, paid.charged.map(|charged| charged.0)), (CallOutcome::Failed, Some(PRICE)));
+    let problem = paid.problem.as_ref().context("no problem")?;
+    ensure!(problem.code.is_none() && problem.detail.contains("took the payment"), "{problem:?}");
     server.behave(Manner::Honest);
     let answer = buyer.call("/v1/data", "one", Some(ENOUGH)).await?;
     ensure!(answer.status == StatusCode::OK && answer.header("x-farthing-charged") == "0.002", "{answer:?}");
