@@ -64,7 +64,9 @@ impl<'a> CallFacts<'a> {
     pub(super) fn of_purchase(call: &'a Purchase, note: Option<&RefusedCall>) -> Self {
         let outcome = match (&call.end, note) {
             // It was not charged, whatever was known when its caller was told.
-            (PurchaseEnd::Released { is_refused: false, .. }, Some(note)) if !says_undecided(note) => {
+            (PurchaseEnd::Released { is_refused: false, status: None, .. }, Some(note))
+                if !says_undecided(note) =>
+            {
                 CallOutcome::of_problem(&note.code, Some(false))
             }
             (end, _) => outcome::of_purchase(end),
@@ -314,7 +316,12 @@ mod tests {
             charged: Usdc::ZERO,
             promised_secs: 1,
             closed_secs: 9,
-            end: PurchaseEnd::Released { reason: "not taken".to_owned(), is_refused: false, in_doubt: false },
+            end: PurchaseEnd::Released {
+                reason: "not taken".to_owned(),
+                is_refused: false,
+                in_doubt: false,
+                status: None,
+            },
         };
         let note = RefusedCall { code: code.to_owned(), charged, ..RefusedCall::new(Half::Consumer, 1) };
         (purchase, note)
