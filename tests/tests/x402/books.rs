@@ -68,6 +68,7 @@ async fn an_owner_is_told_of_a_payment_that_was_taken_back_and_is_lost() -> Resu
         .await?;
     assert_eq!(shop.earned().await?, Usdc::ZERO);
     let shown = sold(&shop).await?;
+    assert_eq!(shown.call.charged.map(|charged| charged.0), Some(Usdc::ZERO), "it brings nothing");
     assert_eq!(shown.settlement.context("no settlement")?.state, HistoryState::Lost);
     ensure!(shown.verdict.is_some_and(|verdict| !verdict.holds), "nothing pays it");
     let control = shop.owner.control();
@@ -89,6 +90,9 @@ async fn an_owner_is_told_of_a_payment_that_was_taken_back_and_is_lost() -> Resu
         .iter()
         .any(|alert| alert.kind == AlertKind::SalesLost && alert.cause.contains("0.002 USDC for 1 call,"));
     ensure!(is_told, "{alerts:?}");
+    let again = shop.pay(Method::GET, "/ok", &shop.payment(1)).await?;
+    let response = told(&again, "payment-response");
+    ensure!(again.status == StatusCode::OK && response.is_null(), "no transaction pays it: {again:?}");
     shop.check(0).await
 }
 

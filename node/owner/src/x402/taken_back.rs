@@ -56,8 +56,8 @@ impl X402Sales {
         let state = self.0.chain.payment_state(&sale.payment.authorization, sale.since_block).await;
         match state.map_err(|error| away(&error))? {
             PaymentState::Paid(transaction) => self.book_again(key, sale, transaction.0).await?,
-            PaymentState::Refused(reason) => self.lose(&sale, &reason).await?,
-            PaymentState::Open if has_lapsed => self.lose(&sale, "its time is over").await?,
+            PaymentState::Refused(reason) => self.lose(key, sale, &reason).await?,
+            PaymentState::Open if has_lapsed => self.lose(key, sale, "its time is over").await?,
             PaymentState::Open => {
                 if !self.bring_again(key, sale).await? {
                     sales.note_refusal(&key, Some(clock::now_secs()));
@@ -104,6 +104,7 @@ impl X402Sales {
         if let Some(ServedRow::Done(row)) = call.map_err(|error| unstored(&error))?
             && row.paid_by == Some(transaction)
             && !row.is_lost
+            && sale.paid_by == Some(transaction.into())
         {
             return Ok(());
         }
@@ -112,10 +113,15 @@ impl X402Sales {
         self.0.door.sales.put(key, &sale, None).await.map_err(|error| unstored(&error))
     }
 
-    /// Tells that nothing pays a sale any more.
-    async fn lose(&self, sale: &Sale, reason: &str) -> Result<(), Refusal> {
-        self.note_payment(sale, None).await?;
+    /// Tells once that nothing pays a sale any more. Who repeats it is told of no payment from then on.
+    async fn lose(&self, key: SaleKey, sale: Sale, reason: &str) -> Result<(), Refusal> {
+        if sale.paid_by.is_none() {
+            return Ok(());
+        }
+        self.note_payment(&sale, None).await?;
         let (payer, price) = (sale.payment.authorization.from, sale.price);
+        let lost = Sale { paid_by: None, ..sale };
+        self.0.door.sales.put(key, &lost, None).await.map_err(|error| unstored(&error))?;
         tracing::warn!(%payer, %price, reason, "the chain has taken back a payment, and it is lost");
         Ok(())
     }

@@ -207,7 +207,7 @@ fn served(row: &CallRow, names: &ServiceNames) -> LoggedCall {
         operation: format!("{} {}", call.method, call.path),
         peer: Some(row.payer.into()),
         status: is_answered.then_some(call.status),
-        charged: Some(call.charged.into()),
+        charged: Some(row.earned().into()),
         took_us: call.upstream_us,
         problem: (!is_answered).then(|| CallProblem {
             code: Some(code_of(call.outcome).to_owned()),
