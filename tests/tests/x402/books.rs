@@ -58,7 +58,7 @@ async fn an_owner_is_told_of_a_payment_that_was_taken_back_and_is_lost() -> Resu
     let shop = Shop::open().await?;
     let url = shop.anvil.url();
     let before = rpc::call(&url, "evm_snapshot", json!([])).await?;
-    sell(&shop).await?;
+    let transaction = sell(&shop).await?;
     rpc::call(&url, "evm_revert", json!([before])).await?;
     // The payer uses the number for somebody else, before the chain is as long again as the node has seen it.
     let other = TransferAuthorization { to: Address::from_bytes([0x99; 20]), ..shop.authorization(1) };
@@ -79,6 +79,8 @@ async fn an_owner_is_told_of_a_payment_that_was_taken_back_and_is_lost() -> Resu
             entry.reason.as_ref().is_some_and(|reason| reason.contains("has taken back its payment"));
         ensure!(entry.state == HistoryState::Lost && entry.amount.0 == PRICE && is_told, "{entry:?}");
     }
+    let sent = history.iter().find(|entry| entry.kind == HistoryKind::Transaction && entry.id == transaction);
+    assert_eq!(sent.context("no transaction")?.state, HistoryState::Failed, "no block has it");
     let days = control.ask(endpoint::HistoryDays).await?;
     let (served, earned) = days.iter().fold((0, Usdc::ZERO), |(served, earned), day| {
         (served + day.served, earned.saturating_add(day.earned.0))
