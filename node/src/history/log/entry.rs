@@ -278,6 +278,9 @@ fn next_after(call: &Purchase) -> &'static str {
             ForeignError::Withheld { charged: call.charged, why: String::new() }.next_step()
         }
         PurchaseEnd::Released { .. } if call.is_by_transfer() => ForeignError::Lapsed.next_step(),
+        PurchaseEnd::Released { is_refused: false, .. } => {
+            "Repeat the call with the same call_id: it is never charged twice."
+        }
         PurchaseEnd::Released { .. } | PurchaseEnd::Acknowledged { .. } => "",
     }
 }
