@@ -195,6 +195,6 @@ pub fn served_call(row: &CallRow, names: &ServiceNames) -> ServedCall {
         time_secs: row.call.time_secs,
         outcome: outcome::of(row.call.outcome),
         status: row.call.status,
-        charged: row.call.charged.into(),
+        charged: row.earned().into(),
     }
 }

@@ -135,6 +135,14 @@ fn usdc<T: Display>(amount: Option<&T>) -> String {
     amount.map(|amount| format!("{amount} USDC")).unwrap_or_default()
 }
 
+/// The charge of a call; of an answer whose payment the chain has yet to tell of, that it is not known.
+fn charged(call: &LoggedCall) -> String {
+    match (&call.charged, call.outcome) {
+        (None, CallOutcome::Answered) => "not known yet".to_owned(),
+        (charged, _) => usdc(charged.as_ref()),
+    }
+}
+
 /// The code of a problem, or where there is none what happened.
 fn reason(call: &LoggedCall) -> String {
     let problem = call.problem.as_ref();
@@ -190,7 +198,7 @@ fn one(shown: &CallShown) -> String {
         ("With", text(call.peer.as_ref())),
         ("Secret", text(call.secret.as_ref())),
         ("Price", usdc(shown.price.as_ref())),
-        ("Charged", usdc(call.charged.as_ref())),
+        ("Charged", charged(call)),
         ("Took", call.took_us.map(|us| format!("{} ms", millis(us))).unwrap_or_default()),
         ("Parts", parts.collect::<Vec<_>>().join(", ")),
         ("Problem", problem.and_then(|problem| problem.code.as_deref()).map(spoken).unwrap_or_default()),

@@ -192,10 +192,11 @@ fn measured(purchases: &[Purchase]) -> Vec<Measured> {
     by_service.into_iter().map(one).collect()
 }
 
-/// Returns how long an answer took; `None` when the service did not give one.
+/// Returns how long an answer took; `None` when the service did not give one, or it was not measured.
 fn took_us(purchase: &Purchase) -> Option<u64> {
     let is_answered = purchase.end.status().is_some_and(|status| status < 500);
-    is_answered.then(|| purchase.end.timing().total_us)
+    // Of an answer whose payment only the chain told, the time is not known.
+    is_answered.then(|| purchase.end.timing().total_us).filter(|took_us| *took_us > 0)
 }
 
 #[cfg(test)]

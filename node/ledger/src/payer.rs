@@ -218,13 +218,13 @@ impl Ledger {
     async fn end_uncharged(
         &self,
         call_id: CallId,
-        Uncharged { mut reason, is_refused }: Uncharged,
+        Uncharged { mut reason, is_refused, status }: Uncharged,
         in_doubt: bool,
         time_secs: u64,
     ) -> Result<()> {
         reason.truncate(reason.floor_char_boundary(REFUSAL_DETAIL_BYTES_MAX));
         let (in_doubt, is_refused) = (Some(in_doubt), Some(is_refused));
-        let end = StoredEnd::Released { reason, in_doubt, is_refused };
+        let end = StoredEnd::Released { reason, in_doubt, is_refused, status };
         self.write_grouped(move |group| close(group, call_id, time_secs, end)).await
     }
 

@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use farthing_chain::{ChainError, ChainKind, TransferState};
-use farthing_ledger::{LedgerError, Promise, Purchase, PurchaseEnd, TransferEnd, day_of};
+use farthing_ledger::{LedgerError, Promise, Purchase, PurchaseEnd, TransferEnd, Uncharged, day_of};
 use farthing_os::clock;
 use farthing_protocol::{CallId, Hash, Usdc};
 use tokio::time::{Instant, sleep};
@@ -136,6 +136,11 @@ impl ForeignCalls {
         self.check_here(&payment).err()
     }
 
+    /// Returns the status of the answer to an open call whose server did not say whether it took the payment.
+    pub fn answered(&self, call_id: CallId) -> Option<u16> {
+        self.0.payments.find(call_id).ok().flatten()?.answered
+    }
+
     /// Forgets payments whose ends are known for a while. Those that no chain of the settings can tell of are kept.
     async fn forget_ended(&self, now_secs: u64) -> Result<(), LedgerError> {
         let ledger = &self.0.parts.ledger;
@@ -252,7 +257,7 @@ impl ForeignCalls {
                     None => true,
                 }
             }
-            (TransferState::Open { .. }, Some(promise)) => self.lapsed(&promise).await,
+            (TransferState::Open { .. }, Some(promise)) => self.lapsed(&promise, payment.answered).await,
             (TransferState::Open { .. }, None) => {
                 tracing::warn!(%call_id, "a server said that it took a payment, and the token has not taken it in its time");
                 funding.unpledge(call_id);
@@ -280,10 +285,10 @@ impl ForeignCalls {
         }
     }
 
-    /// Books a call whose payment nobody took in its time; false if that is not stored.
-    async fn lapsed(&self, promise: &Promise) -> bool {
+    /// Books a call whose payment nobody took in its time, whether or not it was answered; false if that is not stored.
+    async fn lapsed(&self, promise: &Promise, answered: Option<u16>) -> bool {
         let call_id = promise.request.call_id;
-        let why = "the server did not take the payment in its time";
+        let why = Uncharged::not_taken("the server did not take the payment in its time", answered);
         let stored = match self.begin_day_of(promise) {
             Ok(()) => self.0.parts.ledger.release(call_id, why, clock::now_secs()).await,
             Err(error) => Err(error),

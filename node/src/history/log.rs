@@ -98,23 +98,31 @@ impl History {
 }
 
 impl History {
-    /// A call as it is shown. An open one says if this node does not ask how its payment ends.
+    /// A call as it is shown. An open one says if this node does not ask how its payment ends, and what its server answered.
     fn logged(&self, entry: &LogEntry, names: &ServiceNames) -> LoggedCall {
         let shown = entry.shown(names);
         match entry {
-            LogEntry::Open(promise, ..) if promise.is_by_transfer() => {
-                let elsewhere = self.foreign.elsewhere(promise.request.call_id);
+            LogEntry::Open(promise, _, outcome) if promise.is_by_transfer() => {
+                let call_id = promise.request.call_id;
+                let elsewhere = self.foreign.elsewhere(call_id);
                 let problem = elsewhere.map(|error| entry::undecided(&error.into()));
+                if *outcome == CallOutcome::Answered {
+                    return LoggedCall { status: self.foreign.answered(call_id), problem, ..shown };
+                }
                 LoggedCall { problem: problem.or(shown.problem), ..shown }
             }
             _ => shown,
         }
     }
 
-    /// The outcome of a call without an end: under way as long as somebody waits for it, however late the clock says that it is.
+    /// The outcome of a call without an end: under way as long as somebody waits for it, however late the clock says that it is. An
+    /// x402 server may have answered while the chain has yet to tell what that cost.
     fn open_outcome(&self, promise: &Promise, has_note: bool, now_secs: u64) -> CallOutcome {
         let call_id = promise.request.call_id;
         let is_awaited = self.awaited.has(call_id);
+        if !is_awaited && promise.is_by_transfer() && self.foreign.answered(call_id).is_some() {
+            return CallOutcome::Answered;
+        }
         let was_given_up = has_note || self.awaited.was_cancelled(call_id);
         entry::open_outcome(promise, is_awaited, was_given_up, now_secs)
     }

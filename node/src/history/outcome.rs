@@ -19,6 +19,8 @@ pub fn of_purchase(end: &PurchaseEnd) -> CallOutcome {
         PurchaseEnd::Transferred { status: 0, .. } => CallOutcome::Failed,
         PurchaseEnd::Transferred { .. } => CallOutcome::Answered,
         PurchaseEnd::Released { is_refused: true, .. } => CallOutcome::Refused,
+        // Its server answered without taking its payment.
+        PurchaseEnd::Released { status: Some(_), .. } => CallOutcome::Answered,
         PurchaseEnd::Released { .. } => CallOutcome::Failed,
     }
 }
@@ -41,7 +43,14 @@ mod tests {
     use crate::testing::acknowledged;
 
     fn released(is_refused: bool, in_doubt: bool) -> PurchaseEnd {
-        PurchaseEnd::Released { reason: "busy".to_owned(), is_refused, in_doubt }
+        PurchaseEnd::Released { reason: "busy".to_owned(), is_refused, in_doubt, status: None }
+    }
+
+    #[test]
+    fn a_call_whose_server_answered_and_took_no_payment_was_answered() {
+        let reason = "not taken".to_owned();
+        let end = PurchaseEnd::Released { reason, is_refused: false, in_doubt: false, status: Some(200) };
+        assert_eq!((of_purchase(&end), end.status()), (CallOutcome::Answered, Some(200)));
     }
 
     #[test]

@@ -112,7 +112,8 @@ fn state_of_purchase(call: &Purchase) -> HistoryState {
     match &call.end {
         PurchaseEnd::Acknowledged { outcome, .. } => state_of(*outcome, call.charged),
         PurchaseEnd::Transferred { .. } => HistoryState::Charged,
-        PurchaseEnd::Released { .. } => HistoryState::Failed,
+        PurchaseEnd::Released { status: Some(_), .. } => HistoryState::Free,
+        PurchaseEnd::Released { status: None, .. } => HistoryState::Failed,
     }
 }
 
@@ -193,8 +194,10 @@ pub fn status_and_reason(end: &PurchaseEnd) -> (Option<u16>, Option<String>) {
         PurchaseEnd::Transferred { status: 0, .. } => {
             (None, Some("the server took the payment, and its answer did not arrive".to_owned()))
         }
-        PurchaseEnd::Transferred { .. } => (end.status(), None),
-        PurchaseEnd::Released { reason, .. } => (None, Some(reason.clone())),
+        PurchaseEnd::Transferred { .. } | PurchaseEnd::Released { status: Some(_), .. } => {
+            (end.status(), None)
+        }
+        PurchaseEnd::Released { reason, status: None, .. } => (None, Some(reason.clone())),
     }
 }
 

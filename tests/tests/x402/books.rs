@@ -58,7 +58,7 @@ async fn an_owner_is_told_of_a_payment_that_was_taken_back_and_is_lost() -> Resu
     let shop = Shop::open().await?;
     let url = shop.anvil.url();
     let before = rpc::call(&url, "evm_snapshot", json!([])).await?;
-    sell(&shop).await?;
+    let transaction = sell(&shop).await?;
     rpc::call(&url, "evm_revert", json!([before])).await?;
     // The payer uses the number for somebody else, before the chain is as long again as the node has seen it.
     let other = TransferAuthorization { to: Address::from_bytes([0x99; 20]), ..shop.authorization(1) };
@@ -68,6 +68,7 @@ async fn an_owner_is_told_of_a_payment_that_was_taken_back_and_is_lost() -> Resu
         .await?;
     assert_eq!(shop.earned().await?, Usdc::ZERO);
     let shown = sold(&shop).await?;
+    assert_eq!(shown.call.charged.map(|charged| charged.0), Some(Usdc::ZERO), "it brings nothing");
     assert_eq!(shown.settlement.context("no settlement")?.state, HistoryState::Lost);
     ensure!(shown.verdict.is_some_and(|verdict| !verdict.holds), "nothing pays it");
     let control = shop.owner.control();
@@ -78,6 +79,8 @@ async fn an_owner_is_told_of_a_payment_that_was_taken_back_and_is_lost() -> Resu
             entry.reason.as_ref().is_some_and(|reason| reason.contains("has taken back its payment"));
         ensure!(entry.state == HistoryState::Lost && entry.amount.0 == PRICE && is_told, "{entry:?}");
     }
+    let sent = history.iter().find(|entry| entry.kind == HistoryKind::Transaction && entry.id == transaction);
+    assert_eq!(sent.context("no transaction")?.state, HistoryState::Failed, "no block has it");
     let days = control.ask(endpoint::HistoryDays).await?;
     let (served, earned) = days.iter().fold((0, Usdc::ZERO), |(served, earned), day| {
         (served + day.served, earned.saturating_add(day.earned.0))
@@ -89,6 +92,9 @@ async fn an_owner_is_told_of_a_payment_that_was_taken_back_and_is_lost() -> Resu
         .iter()
         .any(|alert| alert.kind == AlertKind::SalesLost && alert.cause.contains("0.002 USDC for 1 call,"));
     ensure!(is_told, "{alerts:?}");
+    let again = shop.pay(Method::GET, "/ok", &shop.payment(1)).await?;
+    let response = told(&again, "payment-response");
+    ensure!(again.status == StatusCode::OK && response.is_null(), "no transaction pays it: {again:?}");
     shop.check(0).await
 }
 

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use axum::{Router, response::Redirect};
 use farthing_control::{
     endpoint,
-    types::{HistoryState, NewX402Server, X402Question},
+    types::{CallOutcome, HistoryState, NewX402Server, X402Question},
 };
 use farthing_testnet::{NodeOptions, NodeProcess, demo::metrics};
 use farthing_tests::{
@@ -201,6 +201,29 @@ async fn an_answer_without_a_word_on_its_payment_is_given_and_the_chain_says_wha
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_answer_whose_payment_nobody_takes_is_an_answer_in_the_log_and_costs_nothing() -> Result<()> {
+    let (shop, server, buyer) = market().await?;
+    server.behave(Manner::Gives);
+    let answer = buyer.call("/v1/data", "one", Some(ENOUGH)).await?;
+    assert_eq!((answer.status, answer.header("x-farthing-charged")), (StatusCode::OK, "undecided"));
+    let logged = async || -> Result<(Option<u16>, Option<Usdc>, String)> {
+        let log = buyer.node.control().ask(endpoint::Calls.with("outcome", "answered")).await?.calls;
+        let [call] = &log[..] else { anyhow::bail!("{log:#?}") };
+        ensure!(call.problem.is_none(), "{call:?}");
+        Ok((call.status, call.charged.map(|charged| charged.0), call.key.clone()))
+    };
+    let (status, charged, key) = logged().await?;
+    assert_eq!((status, charged), (Some(200), None), "it may be taken yet");
+    let shown = farthing(&buyer.node, &["calls", &key]).await?.ok()?.out;
+    ensure!(shown.contains("not known yet"), "{shown}");
+    buyer.let_payments_lapse(&shop).await?;
+    let entry = buyer.until_it_ends(HistoryState::Free).await?;
+    assert_eq!((entry.status, entry.reason), (Some(200), None));
+    assert_eq!(logged().await?, (Some(200), Some(Usdc::ZERO), key));
+    buyer.check(&shop, Usdc::ZERO).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_a_server_packs_unasked_is_readable() -> Result<()> {
     let (shop, server, buyer) = market().await?;
     server.behave(Manner::Packs("gzip", IN_TWO_MEMBERS));
@@ -232,6 +255,12 @@ async fn an_answer_that_is_lost_is_charged_once_and_can_be_asked_for_again() -> 
     expect(&buyer.call("/v1/data", "one", Some(ENOUGH)).await?, "undecided", &Value::Null)?;
     buyer.until_it_ends(HistoryState::Charged).await?;
     buyer.check(&shop, PRICE).await?;
+    // The note of what its caller was told gives way to its end.
+    let log = buyer.node.control().ask(endpoint::Calls).await?.calls;
+    let [paid] = &log[..] else { anyhow::bail!("{log:#?}") };
+    assert_eq!((paid.outcome, paid.charged.map(|charged| charged.0)), (CallOutcome::Failed, Some(PRICE)));
+    let problem = paid.problem.as_ref().context("no problem")?;
+    ensure!(problem.code.is_none() && problem.detail.contains("took the payment"), "{problem:?}");
     server.behave(Manner::Honest);
     let answer = buyer.call("/v1/data", "one", Some(ENOUGH)).await?;
     ensure!(answer.status == StatusCode::OK && answer.header("x-farthing-charged") == "0.002", "{answer:?}");

@@ -35,6 +35,8 @@ pub enum Manner {
     Breaks,
     /// It takes the payment, and answers without a word on it.
     Quiet,
+    /// It takes nothing, and answers without a word on it.
+    Gives,
     /// It takes the payment, and answers with these bytes in this `content-encoding`, whatever it was asked for.
     Packs(&'static str, &'static [u8]),
     /// It takes nothing, and asks for a payment.
@@ -168,7 +170,7 @@ async fn answer(State(counter): State<Counter>, request: Request) -> Response {
         .find_map(|(known, taken)| taken.clone().filter(|_| *known == payment));
     let taken = match (known, manner) {
         (Some(transaction), _) => Some(transaction),
-        (None, Manner::Refuses | Manner::Waits) => None,
+        (None, Manner::Refuses | Manner::Waits | Manner::Gives) => None,
         (None, _) => match take(&counter.chain, &payment).await {
             Ok(transaction) => Some(transaction),
             Err(error) => return (StatusCode::INTERNAL_SERVER_ERROR, format!("{error:#}")).into_response(),
@@ -179,7 +181,7 @@ async fn answer(State(counter): State<Counter>, request: Request) -> Response {
     match (manner, taken) {
         (Manner::Honest, Some(transaction)) => sold(&desk, &transaction),
         (Manner::Packs(coding, bytes), Some(transaction)) => packed(sold(&desk, &transaction), coding, bytes),
-        (Manner::Quiet, _) => "{\"sold\":true}".into_response(),
+        (Manner::Quiet | Manner::Gives, _) => "{\"sold\":true}".into_response(),
         (Manner::Breaks, _) => {
             let broken = futures::stream::once(async { Err::<Bytes, _>(io::Error::other("broken off")) });
             Body::from_stream(broken).into_response()

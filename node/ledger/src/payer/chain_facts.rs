@@ -79,7 +79,7 @@ fn end_doubts(tx: &WriteTransaction, id: ChannelId, claimed: Usdc) -> Result<boo
         let reason = "the owner was paid as much on chain".to_owned();
         // The figures go on to count it as they did.
         let is_refused = purchase.end.is_refused();
-        purchase.end = StoredEnd::Released { reason, in_doubt: Some(false), is_refused };
+        purchase.end = StoredEnd::Released { reason, in_doubt: Some(false), is_refused, status: None };
         ended.push((call_id, purchase));
     }
     for (call_id, purchase) in &ended {

@@ -90,7 +90,7 @@ pub(super) struct Sale {
     pub(super) state: SaleState,
     #[n(10)]
     pub(super) answer: Option<AnswerHead>,
-    /// The transaction that paid it.
+    /// The transaction that paid it; `None` also once the chain has taken it back and nothing pays the sale any more.
     #[n(11)]
     pub(super) paid_by: Option<ByteArray<32>>,
     /// The headers that its hash covers, because they were parameters of its operation.

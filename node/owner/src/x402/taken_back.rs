@@ -6,8 +6,8 @@
 //!
 //! Invariant: the sale has its answer and stays charged once, and is not forgotten while its payment may be missing.
 
-use farthing_chain::PaymentState;
-use farthing_ledger::{LedgerError, ServedRow};
+use farthing_chain::{PaymentState, TxHash};
+use farthing_ledger::{LedgerError, Position, ServedRow, Standing, Transaction, Window};
 use farthing_os::clock;
 use farthing_protocol::{Hash, Refusal};
 use farthing_shared::chain_view;
@@ -56,8 +56,8 @@ impl X402Sales {
         let state = self.0.chain.payment_state(&sale.payment.authorization, sale.since_block).await;
         match state.map_err(|error| away(&error))? {
             PaymentState::Paid(transaction) => self.book_again(key, sale, transaction.0).await?,
-            PaymentState::Refused(reason) => self.lose(&sale, &reason).await?,
-            PaymentState::Open if has_lapsed => self.lose(&sale, "its time is over").await?,
+            PaymentState::Refused(reason) => self.lose(key, sale, &reason).await?,
+            PaymentState::Open if has_lapsed => self.lose(key, sale, "its time is over").await?,
             PaymentState::Open => {
                 if !self.bring_again(key, sale).await? {
                     sales.note_refusal(&key, Some(clock::now_secs()));
@@ -104,6 +104,7 @@ impl X402Sales {
         if let Some(ServedRow::Done(row)) = call.map_err(|error| unstored(&error))?
             && row.paid_by == Some(transaction)
             && !row.is_lost
+            && sale.paid_by == Some(transaction.into())
         {
             return Ok(());
         }
@@ -112,11 +113,33 @@ impl X402Sales {
         self.0.door.sales.put(key, &sale, None).await.map_err(|error| unstored(&error))
     }
 
-    /// Tells that nothing pays a sale any more.
-    async fn lose(&self, sale: &Sale, reason: &str) -> Result<(), Refusal> {
-        self.note_payment(sale, None).await?;
+    /// Tells once that nothing pays a sale any more. Who repeats it is told of no payment from then on.
+    async fn lose(&self, key: SaleKey, sale: Sale, reason: &str) -> Result<(), Refusal> {
+        let Some(transaction) = sale.paid_by else { return Ok(()) };
+        self.note_payment(&sale, None).await?;
+        self.note_gone(&sale, transaction.into()).await.map_err(|error| unstored(&error))?;
         let (payer, price) = (sale.payment.authorization.from, sale.price);
+        let lost = Sale { paid_by: None, ..sale };
+        self.0.door.sales.put(key, &lost, None).await.map_err(|error| unstored(&error))?;
         tracing::warn!(%payer, %price, reason, "the chain has taken back a payment, and it is lost");
+        Ok(())
+    }
+
+    /// Notes that no block has the transaction of a lost payment, if the chain says so. It is asked about it on, as about each such
+    /// one.
+    async fn note_gone(&self, sale: &Sale, transaction: Hash) -> Result<(), LedgerError> {
+        let (ledger, chain) = (&self.0.ledger, &self.0.chain);
+        let Ok(None) = chain.landed(TxHash(transaction)).await else { return Ok(()) };
+        let window = Window {
+            before: Position::start_of(u64::MAX),
+            from_secs: sale.time_secs,
+            limit: 1,
+            scan_max: usize::MAX,
+        };
+        for (_, noted) in ledger.transactions_in(&window, |noted| noted.hash == transaction)?.rows {
+            let gone = Transaction { standing: Some(Standing::Nowhere), ..noted };
+            ledger.correct_transaction(gone).await?;
+        }
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use farthing_shared::{call_ends::Half, refused::RefusedCall};
 
 use super::CallKey;
 use crate::{
-    consumer::{BuyError, Unanswered, awaited::AwaitedOrder},
+    consumer::{BuyError, ForeignError, Unanswered, awaited::AwaitedOrder},
     history::{
         ServiceNames, outcome,
         read::{status_and_reason, why},
@@ -64,7 +64,9 @@ impl<'a> CallFacts<'a> {
     pub(super) fn of_purchase(call: &'a Purchase, note: Option<&RefusedCall>) -> Self {
         let outcome = match (&call.end, note) {
             // It was not charged, whatever was known when its caller was told.
-            (PurchaseEnd::Released { is_refused: false, .. }, Some(note)) => {
+            (PurchaseEnd::Released { is_refused: false, status: None, .. }, Some(note))
+                if !says_undecided(note) =>
+            {
                 CallOutcome::of_problem(&note.code, Some(false))
             }
             (end, _) => outcome::of_purchase(end),
@@ -183,9 +185,9 @@ fn open(
 
 fn bought(call: &Purchase, note: Option<&RefusedCall>, names: &ServiceNames) -> LoggedCall {
     let facts = CallFacts::of_purchase(call, note);
-    let (status, reason) = status_and_reason(&call.end);
+    let (status, problem) = (status_and_reason(&call.end).0, problem_after(call, note));
     // A call that was answered, and asked for again without an answer, has a note that is not about this end.
-    let note = note.filter(|_| reason.is_some());
+    let note = note.filter(|_| problem.is_some());
     let measured_us = Some(call.end.timing().total_us).filter(|total_us| *total_us > 0);
     LoggedCall {
         operation: format!("{} {}", call.method, call.path),
@@ -193,7 +195,7 @@ fn bought(call: &Purchase, note: Option<&RefusedCall>, names: &ServiceNames) -> 
         status: status.or_else(|| note.and_then(|note| note.status)),
         charged: Some(call.charged.into()),
         took_us: measured_us.or_else(|| note.map(|note| note.took_us)),
-        problem: reason.map(|reason| note.map_or_else(|| unnoted(call, reason), problem_of)),
+        problem,
         ..of_facts(CallKey::Bought(call.call_id), call.promised_secs, &facts, names)
     }
 }
@@ -205,7 +207,7 @@ fn served(row: &CallRow, names: &ServiceNames) -> LoggedCall {
         operation: format!("{} {}", call.method, call.path),
         peer: Some(row.payer.into()),
         status: is_answered.then_some(call.status),
-        charged: Some(call.charged.into()),
+        charged: Some(row.earned().into()),
         took_us: call.upstream_us,
         problem: (!is_answered).then(|| CallProblem {
             code: Some(code_of(call.outcome).to_owned()),
@@ -231,6 +233,11 @@ fn refused(note: &RefusedCall, names: &ServiceNames) -> LoggedCall {
     }
 }
 
+/// Returns whether a caller was told no more than that the end was not known: of a known end, this says nothing.
+pub(super) fn says_undecided(note: &RefusedCall) -> bool {
+    CallFacts::of_note(note).outcome == CallOutcome::Undecided
+}
+
 fn problem_of(note: &RefusedCall) -> CallProblem {
     CallProblem { code: Some(note.code.clone()), detail: note.detail.clone(), next: note.next.clone() }
 }
@@ -244,10 +251,17 @@ pub(super) fn undecided(error: &BuyError) -> CallProblem {
     }
 }
 
-/// The problem that the caller of a purchase got, as far as its record alone tells it.
+/// The problem of a purchase that has no answer: as its caller got it, unless that was before the end was known.
+fn problem_after(call: &Purchase, note: Option<&RefusedCall>) -> Option<CallProblem> {
+    let reason = status_and_reason(&call.end).1?;
+    let told = note.filter(|note| !says_undecided(note));
+    Some(told.map_or_else(|| unnoted(call, reason), problem_of))
+}
+
+/// The problem of a purchase, as far as its record alone tells it.
 fn unnoted(call: &Purchase, reason: String) -> CallProblem {
     let PurchaseEnd::Acknowledged { outcome, status, .. } = &call.end else {
-        return CallProblem { code: None, detail: reason, next: String::new() };
+        return CallProblem { code: None, detail: reason, next: next_after(call).to_owned() };
     };
     let error = BuyError::UpstreamFailed { why: Unanswered::of(*outcome, *status, false), status: *status };
     CallProblem {
@@ -257,11 +271,78 @@ fn unnoted(call: &Purchase, reason: String) -> CallProblem {
     }
 }
 
+/// The next step after a call without a receipt; empty where the record alone does not tell it.
+fn next_after(call: &Purchase) -> &'static str {
+    match &call.end {
+        PurchaseEnd::Transferred { .. } => {
+            ForeignError::Withheld { charged: call.charged, why: String::new() }.next_step()
+        }
+        PurchaseEnd::Released { .. } if call.is_by_transfer() => ForeignError::Lapsed.next_step(),
+        PurchaseEnd::Released { is_refused: false, .. } => {
+            "Repeat the call with the same call_id: it is never charged twice."
+        }
+        PurchaseEnd::Released { .. } | PurchaseEnd::Acknowledged { .. } => "",
+    }
+}
+
 /// The name of the problem that callers get for an outcome which is no answer.
 const fn code_of(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::TimedOut => "upstream-timeout",
         Outcome::Oversize => "answer-too-large",
         _ => "upstream-failed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farthing_protocol::{
+        Address, ChannelId,
+        call::{ChargePolicy, Method},
+    };
+
+    use super::*;
+
+    /// A call that a transfer was to pay and that nobody took, and the note of what its caller was told.
+    fn lapsed(code: &str, charged: Option<bool>) -> (Purchase, RefusedCall) {
+        let purchase = Purchase {
+            call_id: CallId::from_bytes([1; 16]),
+            service: ServiceId::from_bytes([7; 16]),
+            owner: Address::ZERO,
+            channel: ChannelId::NONE,
+            secret: String::new(),
+            method: Method::Get,
+            path: "/ok".to_owned(),
+            request_hash: [0; 32],
+            price: Usdc::from_micros(2),
+            charge_policy: ChargePolicy::Answered,
+            charged: Usdc::ZERO,
+            promised_secs: 1,
+            closed_secs: 9,
+            end: PurchaseEnd::Released {
+                reason: "not taken".to_owned(),
+                is_refused: false,
+                in_doubt: false,
+                status: None,
+            },
+        };
+        let note = RefusedCall { code: code.to_owned(), charged, ..RefusedCall::new(Half::Consumer, 1) };
+        (purchase, note)
+    }
+
+    #[test]
+    fn what_was_not_known_when_the_caller_was_told_says_nothing_of_the_end() {
+        for code in ["undecided", "cancelled"] {
+            let (purchase, note) = lapsed(code, None);
+            let facts = CallFacts::of_purchase(&purchase, Some(&note));
+            assert_eq!(facts.outcome, CallOutcome::Failed, "{code}");
+            let problem = problem_after(&purchase, Some(&note)).unwrap();
+            assert_eq!((problem.code, &*problem.detail), (None, "not taken"), "{code}");
+            assert!(problem.next.contains("with a new call_id"), "{}", problem.next);
+        }
+        let (purchase, note) = lapsed("owner-busy", Some(false));
+        assert_eq!(CallFacts::of_purchase(&purchase, Some(&note)).outcome, CallOutcome::Refused);
+        let problem = problem_after(&purchase, Some(&note)).unwrap();
+        assert_eq!(problem.code.as_deref(), Some("owner-busy"));
     }
 }

@@ -2,12 +2,14 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use farthing_ledger::{Ledger, LedgerError, ServedRow};
+use farthing_ledger::{Ledger, LedgerError, Purchase, ServedRow};
 use farthing_protocol::CallId;
 use farthing_shared::{
     call_ends::Half,
     refused::{RefusedCall, RefusedCalls},
 };
+
+use super::entry::says_undecided;
 
 /// The notes of calls that programs of this node's wanted to buy, by call id, of each the newest first.
 #[derive(Debug, Default)]
@@ -29,8 +31,9 @@ impl Notes {
         self.0.get(&call_id)?.iter().find(|note| note.time_secs <= ended_secs)
     }
 
-    /// Returns whether the ledger has the very call that was noted, and no answer to it; or, of a call that was sold, whether it
-    /// was served after this. A buyer's node asks again until its channel is seen.
+    /// Returns whether the ledger tells of the very call that was noted: of its end, if that was not known yet, and otherwise if it
+    /// has no answer to it; or, of a call that was sold, whether it was served after this. A buyer's node asks again until its
+    /// channel is seen.
     pub(super) fn is_in_the_ledger(&self, ledger: &Ledger, note: &RefusedCall) -> Result<bool, LedgerError> {
         match (note.half, note.call_id, note.peer) {
             (Half::Consumer, Some(call_id), _) => self.is_own_end(ledger, call_id, note),
@@ -47,13 +50,20 @@ impl Notes {
     }
 
     fn is_own_end(&self, ledger: &Ledger, call_id: CallId, note: &RefusedCall) -> Result<bool, LedgerError> {
-        let ended_secs = match ledger.purchase(call_id)? {
-            Some(call) if call.end.is_answered() => return Ok(false),
-            Some(call) => call.closed_secs,
-            None if ledger.promise_of(call_id)?.is_some() => u64::MAX,
-            None => return Ok(false),
-        };
-        Ok(self.of(call_id, ended_secs).is_some_and(|own| own.number == note.number))
+        let ended = ledger.purchase(call_id)?;
+        if ended.is_none() && ledger.promise_of(call_id)?.is_none() {
+            return Ok(false);
+        }
+        Ok(says_undecided(note) || self.is_of_end(ended.as_ref(), call_id, note))
+    }
+
+    /// Returns whether a note tells why a call has the end that the ledger has, or none yet.
+    fn is_of_end(&self, ended: Option<&Purchase>, call_id: CallId, note: &RefusedCall) -> bool {
+        if ended.is_some_and(|call| call.end.is_answered()) {
+            return false;
+        }
+        let ended_secs = ended.map_or(u64::MAX, |call| call.closed_secs);
+        self.of(call_id, ended_secs).is_some_and(|own| own.number == note.number)
     }
 }
 

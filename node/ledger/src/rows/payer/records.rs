@@ -164,18 +164,25 @@ pub struct Uncharged {
     pub reason: String,
     /// The owner's node got the call and refused it.
     pub is_refused: bool,
+    /// The status of an answer that came although nobody took its payment.
+    pub status: Option<u16>,
 }
 
 impl Uncharged {
     /// A refusal of the owner's node, by its name.
     pub fn refused(code: RefusalCode) -> Self {
-        Self { reason: code.name().to_owned(), is_refused: true }
+        Self { reason: code.name().to_owned(), is_refused: true, status: None }
+    }
+
+    /// A payment that nobody took in its time, with the status of the answer if one came.
+    pub fn not_taken(reason: &str, status: Option<u16>) -> Self {
+        Self { status, ..reason.into() }
     }
 }
 
 impl From<String> for Uncharged {
     fn from(reason: String) -> Self {
-        Self { reason, is_refused: false }
+        Self { reason, is_refused: false, status: None }
     }
 }
 
@@ -202,6 +209,8 @@ pub enum PurchaseEnd {
         is_refused: bool,
         /// A copy of the call was lost and may arrive late: a receipt for it is taken later, too.
         in_doubt: bool,
+        /// The status of an answer that came although nobody took its payment.
+        status: Option<u16>,
     },
     /// Paid by a transfer of its own.
     Transferred {
@@ -221,7 +230,7 @@ impl PurchaseEnd {
             Self::Acknowledged { status, .. } | Self::Transferred { status, .. } => {
                 Some(*status).filter(|status| *status != 0)
             }
-            Self::Released { .. } => None,
+            Self::Released { status, .. } => *status,
         }
     }
 

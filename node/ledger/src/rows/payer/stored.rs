@@ -203,6 +203,9 @@ pub(crate) enum StoredEnd {
         /// `None` in ledgers of before, where it was not noted.
         #[n(2)]
         is_refused: Option<bool>,
+        /// [`PurchaseEnd::Released`]; `None` also in ledgers of before, where it was not noted.
+        #[n(3)]
+        status: Option<u16>,
     },
     #[n(2)]
     Transferred {
@@ -304,10 +307,11 @@ impl StoredEnd {
                     timing: Timing { total_us, owner_us, upstream_us },
                 }
             }
-            Self::Released { reason, in_doubt, is_refused } => PurchaseEnd::Released {
+            Self::Released { reason, in_doubt, is_refused, status } => PurchaseEnd::Released {
                 reason,
                 is_refused: is_refused == Some(true),
                 in_doubt: in_doubt == Some(true),
+                status,
             },
             Self::Transferred { transaction, status, total_us, is_seen, .. } => PurchaseEnd::Transferred {
                 transaction: transaction.map(Into::into),
