@@ -261,14 +261,18 @@ impl Accounts {
     /// Tells whether an unasked receipt can be that of a call which this node made and then forgot in a crash.
     pub fn may_be_forgotten(&self, attempt: &Attempt, receipt: &Receipt) -> bool {
         let Some(reservation) = &attempt.reservation else { return false };
-        // Booked already as a call that this ledger lacks: nothing is paid for it now.
+        let channel = self.channels.get(reservation.channel);
+        channel.is_some_and(|channel| receipt.charged <= channel.forgettable)
+            || self.is_of_before(reservation, receipt)
+    }
+
+    /// Tells whether a receipt charges what is booked already as a call that this ledger lacks: nothing is paid for it now.
+    pub fn is_of_before(&self, reservation: &Reservation, receipt: &Receipt) -> bool {
         let is_booked = || {
             let adjusted = self.ledger.adjusted_with(Side::Payer, reservation.owner);
             adjusted.is_ok_and(|adjusted| receipt.charged <= adjusted)
         };
-        let channel = self.channels.get(reservation.channel);
-        channel.is_some_and(|channel| receipt.charged <= channel.forgettable)
-            || (reservation.repeats_forgotten(receipt) && is_booked())
+        reservation.repeats_forgotten(receipt) && is_booked()
     }
 
     /// Counts a verified receipt: limits and channel, at once.

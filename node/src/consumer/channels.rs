@@ -76,9 +76,10 @@ impl PayerChannel {
         }
     }
 
-    /// Once nothing is open, nothing hides the charge of a forgotten call any more.
+    /// Once nothing is open, nothing hides the charge of a forgotten call any more. What the owner has told is put down to
+    /// forgotten ones first.
     fn settle_if_idle(&mut self) {
-        if self.is_settled && self.state.in_flight.is_zero() {
+        if self.is_settled && self.state.in_flight.is_zero() && self.unexplained().is_zero() {
             self.forgettable = Usdc::ZERO;
         }
     }
@@ -416,6 +417,7 @@ impl PayerChannels {
         let owed_at_most = spent_total.min(channel.state.signed);
         let charged = owed_at_most.saturating_sub(known).min(channel.forgettable);
         channel.count_forgotten(charged);
+        channel.settle_if_idle();
         let explained = ForgottenCharge { charged, cause: channel.forgotten_cause };
         (!charged.is_zero()).then_some(explained)
     }

@@ -90,6 +90,20 @@ pub enum Difference {
     },
 }
 
+impl Difference {
+    /// Returns the side on which the call is unknown or free, as in a ledger that was put back, and the charge that this side
+    /// lacks: its adjustments may count it.
+    fn lacking(self) -> Option<(Side, Usdc)> {
+        match self {
+            Self::UnknownHere { charged } | Self::ChargedThere { charged } => Some((Side::Payer, charged)),
+            Self::Charge { here, there } if here.is_zero() => Some((Side::Payer, there)),
+            Self::UnknownThere { charged } => Some((Side::Payee, charged)),
+            Self::Charge { here, there } if there.is_zero() => Some((Side::Payee, here)),
+            Self::Charge { .. } | Self::Outcome { .. } | Self::Channel { .. } => None,
+        }
+    }
+}
+
 impl std::fmt::Display for Difference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -182,16 +196,16 @@ impl BookComparison {
     }
 }
 
-/// Calls that are on one side alone. Adjustments of the other count them, and which one each counts nobody knows.
+/// Charges that are on one side alone. Adjustments of the other count them, and which one each counts nobody knows.
 #[derive(Debug, Default)]
 struct OneSidedCalls {
     sum: Usdc,
     total: u64,
     /// The first ones.
-    calls: Vec<(CallId, Usdc)>,
+    calls: Vec<(CallId, Difference)>,
 }
 
-/// By the side that does not know them.
+/// By the side that does not have them.
 #[derive(Debug, Default)]
 struct Sides {
     here: OneSidedCalls,
@@ -199,11 +213,11 @@ struct Sides {
 }
 
 impl OneSidedCalls {
-    fn add(&mut self, call_id: CallId, charged: Usdc) {
+    fn add(&mut self, call_id: CallId, charged: Usdc, difference: Difference) {
         self.sum = self.sum.saturating_add(charged);
         self.total += 1;
         if self.calls.len() < LISTED_MAX {
-            self.calls.push((call_id, charged));
+            self.calls.push((call_id, difference));
         }
     }
 
@@ -230,8 +244,8 @@ impl OneSidedCalls {
             return explained;
         }
         let unlisted = self.total - u64::try_from(self.calls.len()).unwrap_or(self.total);
-        for (call_id, charged) in self.calls {
-            compared.add(format_args!("call {call_id}"), difference(charged));
+        for (call_id, difference) in self.calls {
+            compared.add(format_args!("call {call_id}"), difference);
         }
         compared.differences_total += unlisted;
         explained
@@ -342,18 +356,20 @@ impl BookComparer<'_> {
                 continue;
             }
             compared.calls += 1;
-            match differ(Some(purchase.into()), record.as_ref()) {
-                Some(Difference::UnknownThere { charged }) => unknown.there.add(purchase.call_id, charged),
-                Some(difference) => compared.add(format_args!("call {}", purchase.call_id), difference),
-                None => {}
+            let Some(difference) = differ(Some(purchase.into()), record.as_ref()) else { continue };
+            match difference.lacking() {
+                Some((Side::Payer, charged)) => unknown.here.add(purchase.call_id, charged, difference),
+                Some((Side::Payee, charged)) => unknown.there.add(purchase.call_id, charged, difference),
+                None => compared.add(format_args!("call {}", purchase.call_id), difference),
             }
         }
         for (call_id, record) in theirs {
             compared.calls += 1;
             if open.contains(&call_id) || self.is_open(call_id)? {
                 compared.undecided += 1;
-            } else if let Some(Difference::UnknownHere { charged }) = differ(None, Some(&record)) {
-                unknown.here.add(call_id, charged);
+            } else if let Some(difference @ Difference::UnknownHere { charged }) = differ(None, Some(&record))
+            {
+                unknown.here.add(call_id, charged, difference);
             }
         }
         Ok(())

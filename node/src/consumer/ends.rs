@@ -36,6 +36,8 @@ mod resolve;
 
 /// The longest that a deposit may be on its way into the books which an owner serves a call on already.
 const BOOKED_WITHIN: Duration = Duration::from_secs(10);
+/// The end of a promise whose call was bought before, at a higher price.
+const DEARER_BEFORE: &str = "charged before, at a higher price, for a promise that this ledger lacks";
 
 /// The end of every attempt: its receipt is booked, or what it reserved is given back, or its owner is asked until the
 /// end is known. A cheap handle.
@@ -106,7 +108,7 @@ impl CallCloser {
                 Err(self.close_unasked(attempt, receipt, signature, turn).await)
             }
             Exchanged::Refused(refusal) => {
-                self.0.accounts.release(attempt, Uncharged::refused(refusal.code), &turn).await;
+                self.release(attempt, Uncharged::refused(refusal.code), &turn).await;
                 if refusal.code == RefusalCode::ChannelClosing
                     && let Some(reservation) = attempt.reservation
                 {
@@ -115,11 +117,11 @@ impl CallCloser {
                 Err(BuyError::Refused(refusal))
             }
             Exchanged::Busy(reason) => {
-                self.0.accounts.release(attempt, "never sent", &turn).await;
+                self.release(attempt, "never sent", &turn).await;
                 Err(BuyError::Busy(reason.into()))
             }
             Exchanged::NeverStarted(reason) => {
-                self.0.accounts.release(attempt, "never started", &turn).await;
+                self.release(attempt, "never started", &turn).await;
                 Err(BuyError::OwnerUnreachable(reason))
             }
             Exchanged::Undecided { reason, .. } => {
@@ -143,7 +145,7 @@ impl CallCloser {
     ) -> Result<(), BuyError> {
         match exchanged {
             Exchanged::Refused(_) | Exchanged::NeverStarted(_) | Exchanged::Busy(_) => {
-                self.0.accounts.release(attempt, "not stored, and not charged", turn).await;
+                self.release(attempt, "not stored, and not charged", turn).await;
                 Err(match (error, attempt.reservation) {
                     (
                         LedgerError::VoucherAboveDeposit { .. },
@@ -190,7 +192,7 @@ impl CallCloser {
         let domain = self.domain_of(attempt, response.receipt, response.signature);
         let receipt = match answer::verify(&attempt.expected, &domain, &response, &body) {
             Ok(receipt) => receipt,
-            Err(mismatch) => return Err(self.distrust(attempt, mismatch, turn).await),
+            Err(mismatch) => return Err(self.refuse(attempt, mismatch, &response.receipt, turn).await),
         };
         let bought = Bought {
             call_id: attempt.call_id(),
@@ -247,8 +249,25 @@ impl CallCloser {
                     Err(error) => error,
                 }
             }
-            Err(mismatch) => self.distrust(attempt, mismatch, turn).await,
+            Err(mismatch) => self.refuse(attempt, mismatch, &receipt, turn).await,
         }
+    }
+
+    /// The receipt is not acceptable. A verified one of a promise at a higher price, which this node forgot, ends this one as free:
+    /// no owner charges a call twice.
+    async fn refuse(&self, attempt: &Attempt, mismatch: Mismatch, receipt: &Receipt, turn: Turn) -> BuyError {
+        if !self.is_of_dearer_promise(attempt, &mismatch, receipt) {
+            return self.distrust(attempt, mismatch, turn).await;
+        }
+        self.release(attempt, DEARER_BEFORE, &turn).await;
+        BuyError::BodyGone { charged: receipt.charged }
+    }
+
+    /// Tells whether a receipt, which charges too much and is right in all else, is of a promise that is booked among the calls
+    /// which this ledger lacks.
+    fn is_of_dearer_promise(&self, attempt: &Attempt, mismatch: &Mismatch, receipt: &Receipt) -> bool {
+        let reservation = attempt.reservation.filter(|_| matches!(mismatch, Mismatch::Charge { .. }));
+        reservation.is_some_and(|reservation| self.0.accounts.is_of_before(&reservation, receipt))
     }
 
     /// The owner presents a receipt for a call that it never got before. It is honest only of a call that this node
@@ -272,7 +291,7 @@ impl CallCloser {
             return self.close_without_answer(attempt, receipt, signature, turn).await;
         }
         let mismatch = Mismatch::Unasked;
-        self.0.accounts.release(attempt, mismatch.to_string(), &turn).await;
+        self.release(attempt, mismatch.to_string(), &turn).await;
         self.stop_buying(attempt, &mismatch).await;
         BuyError::BadAnswer { mismatch, charged: None }
     }
@@ -308,17 +327,23 @@ impl CallCloser {
                 closer.stop_channel_of(&attempt).await;
             }
             drop(turn);
-            if !closer.0.channels.unexplained(owner).is_zero()
-                && let Err(error) = closer.0.books.heal(owner).await
-            {
-                tracing::warn!(%owner, %error, "the owner counts more than this node, and its ledger cannot be read");
-            }
+            closer.0.books.explain_total(owner).await;
         });
         match mismatch {
             Some(mismatch) => {
                 Err(BuyError::BadAnswer { mismatch: Mismatch::Books(mismatch), charged: Some(charged) })
             }
             None => Ok(()),
+        }
+    }
+
+    /// Ends an attempt that was not charged. What it hid of the owner's total is the charge of another call.
+    async fn release(&self, attempt: &Attempt, why: impl Into<Uncharged>, turn: &Turn) {
+        self.0.accounts.release(attempt, why, turn).await;
+        let owner = attempt.expected.owner;
+        if !self.0.channels.unexplained(owner).is_zero() {
+            let books = self.0.books.clone();
+            self.0.tasks.spawn(async move { books.explain_total(owner).await });
         }
     }
 

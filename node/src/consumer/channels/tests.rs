@@ -259,6 +259,14 @@ fn an_owner_is_owed_no_more_than_was_signed_whatever_it_counts() {
     channels.release(&open[0]);
     assert_eq!(channels.explain(ChannelId::NONE, usdc(22)), None);
 
+    // Unless the owner told before that it counts what they hid.
+    let (channels, open) = with_ten_calls_under_way();
+    assert_eq!(channels.explain(ChannelId::NONE, usdc(6)), None);
+    channels.settle(ChannelId::NONE);
+    open.iter().for_each(|call| channels.release(call));
+    assert_eq!(channels.explain(ChannelId::NONE, usdc(6)).map(|found| found.charged), Some(usdc(4)));
+    assert_eq!(channels.explain(ChannelId::NONE, usdc(22)), None);
+
     // It denies the calls, counts them as forgotten, and brings their receipts after all.
     let (channels, open) = with_ten_calls_under_way();
     open.iter().for_each(|call| channels.release(call));

@@ -117,7 +117,7 @@ fn no_owner_has_forgotten_what_is_younger_than_a_week() {
 fn of_calls_that_nobody_knows_all_are_counted_and_a_thousand_kept() {
     let mut unknown = OneSidedCalls::default();
     for _ in 0..1_001 {
-        unknown.add(ID, usdc(2));
+        unknown.add(ID, usdc(2), Difference::UnknownHere { charged: usdc(2) });
     }
     assert_eq!((unknown.sum, unknown.total, unknown.calls.len()), (usdc(2_002), 1_001, LISTED_MAX));
 }
@@ -126,8 +126,13 @@ fn of_calls_that_nobody_knows_all_are_counted_and_a_thousand_kept() {
 fn calls_that_one_side_knows_are_named_unless_adjustments_explain_a_part_of_them() {
     let weigh = |adjustments| {
         let (mut unknown, mut compared) = (OneSidedCalls::default(), BookComparison::default());
-        for n in 1..=3 {
-            unknown.add(CallId::from_bytes([n; 16]), usdc(5));
+        let charged = usdc(5);
+        for (n, difference) in [
+            (1, Difference::UnknownHere { charged }),
+            (2, Difference::UnknownHere { charged }),
+            (3, Difference::Charge { here: Usdc::ZERO, there: charged }),
+        ] {
+            unknown.add(CallId::from_bytes([n; 16]), charged, difference);
         }
         let unknown_here = |charged| Difference::UnknownHere { charged };
         let explained = unknown.weigh(usdc(adjustments), &mut compared, unknown_here);
@@ -136,6 +141,7 @@ fn calls_that_one_side_knows_are_named_unless_adjustments_explain_a_part_of_them
     };
     let (explained, differences) = weigh(0);
     assert_eq!((explained, differences.len()), (Usdc::ZERO, 3), "{differences:?}");
+    assert!(differences[2].contains("your receipt says 0.00 USDC"), "{differences:?}");
     let (explained, differences) = weigh(10);
     let [rest] = &differences[..] else { panic!("{differences:?}") };
     assert!(explained == usdc(10) && rest.contains("the owner charged 0.000005 USDC"), "{rest}");

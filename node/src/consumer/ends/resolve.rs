@@ -7,7 +7,7 @@
 use farthing_ledger::LedgerError;
 use farthing_protocol::{Address, CallId, resolution::End};
 
-use super::CallCloser;
+use super::{CallCloser, DEARER_BEFORE};
 use crate::consumer::{
     Slot, Timing, Turn,
     accounts::Attempt,
@@ -92,7 +92,7 @@ impl CallCloser {
                 if let Some(unjudged) = self.0.accounts.undecided().take_unjudged(owner, call_id) {
                     self.0.observer.observe_uncharged(&attempt.promise, unjudged);
                 }
-                self.0.accounts.release(&attempt, reason, &turn).await;
+                self.release(&attempt, reason, &turn).await;
                 return None;
             }
             (End::Open | End::Receipt, _) => return Some(turn),
@@ -110,6 +110,11 @@ impl CallCloser {
                 if let Err(error) = self.acknowledge(&attempt, receipt, 0, &Timing::default(), turn) {
                     tracing::error!(%call_id, %error, "the owner's books do not match");
                 }
+                None
+            }
+            Err(mismatch) if self.is_of_dearer_promise(&attempt, &mismatch, &receipt) => {
+                tracing::warn!(%call_id, charged = %receipt.charged, DEARER_BEFORE);
+                self.release(&attempt, DEARER_BEFORE, &turn).await;
                 None
             }
             Err(mismatch) => {

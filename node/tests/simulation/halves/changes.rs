@@ -12,13 +12,19 @@ use farthing_protocol::Usdc;
 use tokio::time::sleep;
 
 use super::{HISTORIES, TRIES, attempt_on, costs::REST, ground::Ground, history::History};
-use crate::{disk::Disk, play::Simulation};
+use crate::{
+    disk::Disk,
+    play::{Simulation, history_of},
+};
 
 /// Those that the owner asks for, one after the other. The second is the one that is accepted.
 const PRICES: [Usdc; 3] = [Usdc::from_micros(500), Usdc::from_micros(1_000), Usdc::from_micros(2_000)];
 /// The calls that are bought first: one of each operation.
 const ACCEPTING: usize = 3;
 const LATER_SECS: u64 = 3_600;
+/// In one, an owner lacks the charge of a call that its ledger has as free; in the other, a price fell after a call that is
+/// repeated, and that its consumer's ledger lacks.
+const CHOSEN: [u64; 2] = [579, 746];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Holder {
@@ -154,7 +160,7 @@ fn each_pair_agrees_on_every_call_whatever_prices_change_and_backups_are_put_bac
     let simulation =
         Simulation { name: "halves::changes::each_pair_agrees", tries: TRIES, attempt: &attempt };
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    let totals = simulation.play_chosen(HISTORIES / 4, Vec::new(), cores);
+    let totals = simulation.play_chosen(HISTORIES / 4, CHOSEN.map(history_of).into(), cores);
     assert!(
         totals.histories == 1 || totals.charging == totals.histories as u64,
         "each consumer buys something in each history: {totals:?}"

@@ -33,9 +33,8 @@ pub struct Buyer<'g> {
     pub ground: &'g Ground,
     pub run: ConsumerRun,
     runs: u64,
-    /// The numbers of its calls are between these. Callers repeat those after `repeated_from` alone.
+    /// The numbers of its calls are between these.
     first: u64,
-    repeated_from: u64,
     last: u64,
     /// Its ledger was put back to what it was.
     pub is_restored: bool,
@@ -59,8 +58,7 @@ impl<'g> History<'g> {
         for (ground, n) in grounds.iter().zip(0_u64..) {
             let run = ConsumerRun::start(ground, state, 0, ConsumerRun::first_disk(ground).await).await;
             let first = n * NUMBERS;
-            let (repeated_from, last) = (first, first);
-            buyers.push(Buyer { ground, run, runs: 0, first, repeated_from, last, is_restored: false });
+            buyers.push(Buyer { ground, run, runs: 0, first, last: first, is_restored: false });
         }
         Self { state: state.clone(), buyers, owner, changes, allowed: BTreeMap::new() }
     }
@@ -84,9 +82,7 @@ impl<'g> History<'g> {
                 74..82 => self.order_several(),
                 82..90 => {
                     let at = self.pick();
-                    if !self.buyers[at].is_restored {
-                        self.restart_consumer(at, None).await;
-                    }
+                    self.restart_consumer(at, None).await;
                 }
                 90..97 => self = self.restart_owner(None).await,
                 _ => {}
@@ -109,7 +105,7 @@ impl<'g> History<'g> {
     /// A new call, or one that was ordered before.
     fn order(&mut self) {
         let at = self.pick();
-        let Buyer { repeated_from: first, last, .. } = self.buyers[at];
+        let Buyer { first, last, .. } = self.buyers[at];
         let again = {
             let mut shared = self.state.lock();
             (last > first && shared.choices.chance(25))
@@ -136,16 +132,13 @@ impl<'g> History<'g> {
         self.allow(number, max_price);
     }
 
-    /// Lets a consumer die and start again, with its disk as it is or with one of before. Who puts a ledger back takes a while, and
-    /// repeats no call of before.
+    /// Lets a consumer die and start again, with its disk as it is or with one of before. Who puts a ledger back takes a while.
     pub(super) async fn restart_consumer(&mut self, at: usize, earlier: Option<Disk>) {
         let mut buyer = self.buyers.remove(at);
         let disk = buyer.run.die(&self.state);
         let pause = self.state.lock().millis(0, 800);
         sleep(if earlier.is_some() { PUT_BACK_WITHIN } else { pause }).await;
-        if earlier.is_some() {
-            (buyer.is_restored, buyer.repeated_from) = (true, buyer.last);
-        }
+        buyer.is_restored |= earlier.is_some();
         buyer.runs += 1;
         buyer.run = ConsumerRun::start(buyer.ground, &self.state, buyer.runs, earlier.unwrap_or(disk)).await;
         self.buyers.insert(at, buyer);
