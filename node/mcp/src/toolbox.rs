@@ -188,7 +188,7 @@ impl Toolbox {
         let trouble = match self.node.tell(endpoint::AskApproval.of(secret), &request).await {
             Ok(approval) => match approval.state {
                 ApprovalState::Approved => return Ok(token),
-                ApprovalState::Waiting => Trouble::of_question(price, above, &approval.url),
+                ApprovalState::Waiting => Trouble::of_question((price, above), &approval.id, &approval.url),
                 ApprovalState::Refused => Trouble::of_refusal(),
             },
             Err(error) => error.into(),
