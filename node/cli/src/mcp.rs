@@ -34,12 +34,12 @@ pub enum McpVerb {
     Approvals,
     /// Approve one call of an agent, once, for ten minutes
     Approve {
-        /// Id of the call, from `farthing mcp approvals`
+        /// Id of the approval: the agent's `approval_id`, also in `farthing mcp approvals`
         id: String,
     },
     /// Refuse one call of an agent
     Refuse {
-        /// Id of the call, from `farthing mcp approvals`
+        /// Id of the approval: the agent's `approval_id`, also in `farthing mcp approvals`
         id: String,
     },
 }

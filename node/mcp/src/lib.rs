@@ -14,11 +14,13 @@
 pub mod arguments;
 pub mod catalog;
 pub mod clients;
+mod delivery;
 pub mod kept;
 pub mod money;
 mod node;
 pub mod paid;
 pub mod pinned;
+mod secret;
 mod server;
 pub mod text;
 mod toolbox;
@@ -27,7 +29,8 @@ mod trouble;
 
 use serde_json::Value;
 
-pub use server::{PresentedSecret, ServeError, over_http, serve};
+pub use secret::PresentedSecret;
+pub use server::{ServeError, over_http, serve};
 pub use trouble::{CallFacts, PriceQuestion, Trouble};
 
 /// The arguments of a tool, as they come.

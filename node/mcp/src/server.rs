@@ -17,6 +17,7 @@ use rmcp::{
     },
     service::{RequestContext, ServerInitializeError},
     transport::{
+        async_rw::AsyncRwTransport,
         stdio,
         streamable_http_server::{
             StreamableHttpServerConfig, StreamableHttpService, session::never::NeverSessionManager,
@@ -26,7 +27,8 @@ use rmcp::{
 use serde_json::{Value, json};
 
 use crate::{
-    Arguments, ToolAnswer, Trouble,
+    Arguments, PresentedSecret, ToolAnswer, Trouble,
+    delivery::{Conversation, ConversationTransport},
     node::AskedNode,
     pinned::PinnedTool,
     toolbox::{Caller, NotDone, Toolbox, Unconfirmed},
@@ -59,29 +61,18 @@ impl ServeError {
     }
 }
 
-/// The consumer secret that a request presented, among the extensions of the request.
-#[derive(Debug, Clone)]
-pub struct PresentedSecret {
-    pub name: String,
-    /// The time when it was created, in seconds since the Unix epoch: another one may have had its name before.
-    pub since_secs: u64,
-}
-
-impl PresentedSecret {
-    /// The text by which what is kept of its calls is found, and nothing of an earlier secret of its name.
-    fn holder(&self) -> String {
-        format!("{}\0{}", self.name, self.since_secs)
-    }
-}
-
 /// Serves an agent on standard input and output until it ends the conversation. The agent buys with the secret of this
 /// name, within its limits.
 pub async fn serve(node: ControlClient, secret: &str) -> Result<(), ServeError> {
     let toolbox = Arc::new(Toolbox::of(AskedNode::Socket(node)));
     // What this process keeps is for this conversation alone, so the age of the secret does not matter.
     let secret = PresentedSecret { name: secret.to_owned(), since_secs: 0 };
-    let tools = AgentTools { toolbox, secret: Some(secret) };
-    let running = match tools.serve(stdio()).await {
+    let conversation = Arc::new(Conversation::new(Arc::clone(&toolbox), secret));
+    let (input, output) = stdio();
+    let transport =
+        ConversationTransport::new(AsyncRwTransport::new_server(input, output), Arc::clone(&conversation));
+    let tools = AgentTools { toolbox, conversation: Some(conversation) };
+    let running = match tools.serve(transport).await {
         Ok(running) => running,
         // It looked whether the program starts.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
@@ -100,7 +91,7 @@ pub fn over_http(node: Local) -> StreamableHttpService<AgentTools, NeverSessionM
         .with_legacy_session_mode(false)
         .with_json_response(true)
         .with_max_request_body_bytes(limits::REQUEST_BODY_BYTES_MAX + limits::CALL_HEAD_BYTES_MAX);
-    let tools = move || Ok(AgentTools { toolbox: Arc::clone(&toolbox), secret: None });
+    let tools = move || Ok(AgentTools { toolbox: Arc::clone(&toolbox), conversation: None });
     StreamableHttpService::new(tools, Arc::default(), config)
 }
 
@@ -108,8 +99,8 @@ pub fn over_http(node: Local) -> StreamableHttpService<AgentTools, NeverSessionM
 #[derive(Debug)]
 pub struct AgentTools {
     toolbox: Arc<Toolbox>,
-    /// The secret whose limits apply; that of each request if it is none.
-    secret: Option<PresentedSecret>,
+    /// The conversation on standard input and output, whose secret counts. `None` over HTTP: each request has its own secret.
+    conversation: Option<Arc<Conversation>>,
 }
 
 impl ServerHandler for AgentTools {
@@ -136,27 +127,52 @@ impl ServerHandler for AgentTools {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let secret = self.secret(&context)?;
-        let (tool, arguments) = match self.named(&secret, &request).await {
+        if let Some(conversation) = &self.conversation {
+            conversation.delivered().await;
+        }
+        let mut ended = None;
+        let response = self.respond(&request, &context, &secret, &mut ended).await?;
+        // A request that was cancelled gets no response: its agent, or the connection, is gone.
+        if let Some(call_id) = ended.filter(|_| !context.ct.is_cancelled()) {
+            match &self.conversation {
+                Some(conversation) => conversation.ends_call(context.id, call_id),
+                None => self.toolbox.end(&secret.name, call_id).await,
+            }
+        }
+        Ok(response)
+    }
+}
+
+impl AgentTools {
+    /// Uses the tool that a request names, and asks the user as often as it takes.
+    async fn respond(
+        &self,
+        request: &CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+        secret: &PresentedSecret,
+        ended: &mut Option<String>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let (tool, arguments) = match self.named(secret, request).await {
             Ok(Some(named)) => named,
             Ok(None) => return Err(ErrorData::invalid_params("there is no tool of this name", None)),
             Err(trouble) => return Ok(result(Err(trouble)).into()),
         };
         let holder = secret.holder();
-        let mut token = match confirmed_later(&request) {
+        let mut token = match confirmed_later(request) {
             Ok(token) => token.map(str::to_owned),
             Err(token) => return Ok(result(Err(self.toolbox.decline(&holder, token))).into()),
         };
         let mut questions = 0;
         loop {
-            let is_awaited = || !context.ct.is_cancelled();
-            let caller = Caller { secret: &secret.name, holder: &holder, token: token.take(), is_awaited };
+            let caller =
+                Caller { secret: &secret.name, holder: &holder, token: token.take(), ended: &mut *ended };
             let unconfirmed = match self.toolbox.answer(caller, tool, arguments.clone()).await {
                 Err(NotDone::Unconfirmed(unconfirmed)) => unconfirmed,
                 Err(NotDone::Failed(trouble)) => return Ok(result(Err(trouble)).into()),
                 Ok(answer) => return Ok(result(Ok(answer)).into()),
             };
             questions += 1;
-            match self.access(&context) {
+            match self.access(context) {
                 UserAccess::Now => {
                     if questions > QUESTIONS_MAX || !agrees(&context.peer, &unconfirmed).await {
                         return Ok(result(Err(unconfirmed.refused())).into());
@@ -171,13 +187,12 @@ impl ServerHandler for AgentTools {
             }
         }
     }
-}
 
-impl AgentTools {
     fn secret(&self, context: &RequestContext<RoleServer>) -> Result<PresentedSecret, ErrorData> {
         let presented =
             || context.extensions.get::<http::request::Parts>()?.extensions.get::<PresentedSecret>();
-        let secret = self.secret.as_ref().or_else(presented);
+        let own = self.conversation.as_ref().map(|conversation| conversation.secret());
+        let secret = own.or_else(presented);
         secret.cloned().ok_or_else(|| ErrorData::internal_error("the request has no secret", None))
     }
 
@@ -199,7 +214,7 @@ impl AgentTools {
     /// Over HTTP no question gets to a program while it waits for the result, whatever it says that it shows.
     fn access(&self, context: &RequestContext<RoleServer>) -> UserAccess {
         match UserAccess::of(context) {
-            UserAccess::Now if self.secret.is_none() => UserAccess::InConsole,
+            UserAccess::Now if self.conversation.is_none() => UserAccess::InConsole,
             access => access,
         }
     }
@@ -308,12 +323,6 @@ mod tests {
     use farthing_values::Usdc;
 
     use super::*;
-
-    #[test]
-    fn a_secret_finds_nothing_of_an_earlier_one_of_its_name() {
-        let holder = |since_secs| PresentedSecret { name: "a".to_owned(), since_secs }.holder();
-        assert_ne!(holder(1), holder(2));
-    }
 
     #[test]
     fn a_tool_is_offered_with_its_schema_and_with_hints_about_money() {

@@ -41,15 +41,15 @@ pub struct Toolbox {
 }
 
 /// An agent that uses a tool.
-pub struct Caller<'a, Awaited> {
+pub struct Caller<'a> {
     /// Name of the consumer secret whose limits apply.
     pub secret: &'a str,
     /// The text by which what is kept for the holder of that secret is found: another one may have had its name before.
     pub holder: &'a str,
     /// The token of the question that the user answered with yes. No argument of a tool is one.
     pub token: Option<String>,
-    /// Tells whether the agent still waits.
-    pub is_awaited: Awaited,
+    /// Gets the id of a call whose end is known: its note ends once the agent has the answer ([`Toolbox::end`]).
+    pub ended: &'a mut Option<String>,
 }
 
 /// The reason that a tool has no result.
@@ -143,7 +143,7 @@ impl Toolbox {
     /// [`NotDone`].
     pub async fn answer(
         &self,
-        caller: Caller<'_, impl Fn() -> bool>,
+        caller: Caller<'_>,
         tool: ToolName,
         arguments: Option<Arguments>,
     ) -> Result<ToolAnswer, NotDone> {
@@ -188,7 +188,7 @@ impl Toolbox {
         let trouble = match self.node.tell(endpoint::AskApproval.of(secret), &request).await {
             Ok(approval) => match approval.state {
                 ApprovalState::Approved => return Ok(token),
-                ApprovalState::Waiting => Trouble::of_question(price, above, &approval.url),
+                ApprovalState::Waiting => Trouble::of_question((price, above), &approval.id, &approval.url),
                 ApprovalState::Refused => Trouble::of_refusal(),
             },
             Err(error) => error.into(),
@@ -223,11 +223,7 @@ impl Toolbox {
     }
 
     /// Buys a call, within what was confirmed.
-    async fn call(
-        &self,
-        caller: Caller<'_, impl Fn() -> bool>,
-        arguments: CallArguments,
-    ) -> Result<ToolAnswer, NotDone> {
+    async fn call(&self, caller: Caller<'_>, arguments: CallArguments) -> Result<ToolAnswer, NotDone> {
         let max = arguments.max_price();
         let mut request = arguments.request()?;
         let print = Fingerprint::of(caller.holder, &request, &self.keys);
@@ -249,13 +245,19 @@ impl Toolbox {
                 }
             }
         };
-        let is_open = matches!(&done, Err(NotDone::Failed(trouble)) if !trouble.is_of_known_end());
-        if (caller.is_awaited)() && !is_open {
-            let ended = EndedAgentCall { call_id: call_id.clone() };
-            // If the node does not hear it, a repeat soon after gets the same answer, which costs nothing more.
-            let _ = self.node.tell(endpoint::EndAgentCall.of(caller.secret), &ended).await;
+        match &done {
+            // Nothing was bought.
+            Err(NotDone::Unconfirmed(_)) => self.end(caller.secret, call_id.clone()).await,
+            Err(NotDone::Failed(trouble)) if !trouble.is_of_known_end() => {}
+            Ok(_) | Err(NotDone::Failed(_)) => *caller.ended = Some(call_id.clone()),
         }
         done
+    }
+
+    /// Ends the note of a call, at the node: the agent has the answer, or the call cost nothing.
+    pub async fn end(&self, secret: &str, call_id: String) {
+        // If the node does not hear it, a repeat soon after gets the same answer, which costs nothing more.
+        let _ = self.node.tell(endpoint::EndAgentCall.of(secret), &EndedAgentCall { call_id }).await;
     }
 
     /// Notes a call at the node, which answers with its id: that of the question that the token answers, or the one that the agent

@@ -29,10 +29,12 @@ pub struct Trouble {
     pub note: Option<&'static str>,
 }
 
-/// A price that a user has to approve, and the page on which the user does.
+/// A price that a user has to approve, the id of the approval, and the page on which the user decides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PriceQuestion {
     pub price_usdc: String,
+    /// The id that `farthing mcp approve` and `farthing mcp refuse` take. It is not that of the call.
+    pub approval_id: String,
     pub approve_at: String,
 }
 
@@ -53,15 +55,19 @@ impl Trouble {
 
     /// A call that is not bought until the user approves it, at this address or on the command line.
     #[must_use]
-    pub fn of_question(price: Usdc, above: Usdc, approve_at: &str) -> Self {
+    pub fn of_question((price, above): (Usdc, Usdc), approval_id: &str, approve_at: &str) -> Self {
         let message = format!(
             "this call costs {price} USDC, and your user approves calls that cost more than {above} USDC"
         );
         let next = format!(
-            "Ask your user to approve this call at {approve_at} or with `farthing mcp approvals`. Then repeat call_service \
-             with the same arguments. You cannot approve it yourself."
+            "Ask your user to approve this call at {approve_at} or with `farthing mcp approve {approval_id}`. Then repeat \
+             call_service with the same arguments. You cannot approve it yourself."
         );
-        let question = PriceQuestion { price_usdc: price.to_string(), approve_at: approve_at.to_owned() };
+        let question = PriceQuestion {
+            price_usdc: price.to_string(),
+            approval_id: approval_id.to_owned(),
+            approve_at: approve_at.to_owned(),
+        };
         Self { question: Some(question), ..Self::new("confirmation-needed", &message, &next) }
     }
 
@@ -203,13 +209,14 @@ mod tests {
     fn a_question_has_the_price_and_the_place_to_approve_it_as_words_and_as_data() {
         let (price, above) = (Usdc::from_micros(2_000), Usdc::from_micros(1_000));
         let page = "https://localhost:3002/panel/finance/approvals";
-        let trouble = Trouble::of_question(price, above, page).of_call("c1", Some(false));
+        let trouble = Trouble::of_question((price, above), "a1", page).of_call("c1", Some(false));
         let told = serde_json::to_value(&trouble).unwrap();
         assert_eq!(
-            (&told["price_usdc"], &told["approve_at"], &told["charged"]),
-            (&json!("0.002"), &json!(page), &json!(false))
+            (&told["price_usdc"], &told["approval_id"], &told["approve_at"], &told["charged"]),
+            (&json!("0.002"), &json!("a1"), &json!(page), &json!(false))
         );
         let words = trouble.words();
+        assert!(words.contains("`farthing mcp approve a1`"), "the id that is typed: {words}");
         assert!(words.contains("costs 0.002 USDC") && words.contains("more than 0.001 USDC"), "{words}");
         assert!(words.contains(&format!("Approve at: {page}")) && words.contains("Ask your user"), "{words}");
     }

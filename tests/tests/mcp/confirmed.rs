@@ -280,10 +280,12 @@ async fn a_refused_call_is_not_bought_and_the_command_line_decides_as_the_consol
     );
     assert_eq!(demo.consumer.status().await?.spent_today.0, Usdc::ZERO);
     let other = confirming(&demo, "other").await?;
-    check_asked(&buys_over_http(&demo, &other).await?["error"]);
-    let found = waiting(&demo, "other").await?;
-    let [asked] = &found[..] else { bail!("one call waits: {found:?}") };
-    run(&["approve", asked.id.as_str()]).await?;
+    let told = buys_over_http(&demo, &other).await?;
+    check_asked(&told["error"]);
+    let again = buys_over_http(&demo, &other).await?;
+    assert_eq!(again["error"]["approval_id"], told["error"]["approval_id"], "one id for one question");
+    // The agent's words are enough.
+    run(&["approve", told["error"]["approval_id"].as_str().context("no id")?]).await?;
     let bought = buys_over_http(&demo, &other).await?;
     assert_eq!((&bought["status"], &bought["charged"]), (&json!(200), &json!("0.002")), "{bought}");
     agreement::end(demo).await
