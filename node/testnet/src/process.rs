@@ -277,6 +277,8 @@ fn spawn(chain: &[(String, String)], options: &NodeOptions) -> anyhow::Result<Ch
         }
     }
     command
+        // As the unit and the image of a release have it.
+        .env("MALLOC_ARENA_MAX", "2")
         .envs(options.environment.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(log.try_clone()?)
