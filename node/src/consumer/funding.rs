@@ -44,7 +44,6 @@ mod wallet;
 
 pub use closes::{ClosedUnasked, SignedRequest};
 use sponsored::{NotMade, SaidLately};
-pub use wallet::is_unsent;
 
 /// Puts money into channels. A cheap handle.
 #[derive(Clone, Debug)]

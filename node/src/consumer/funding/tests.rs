@@ -10,7 +10,10 @@ use farthing_wallet::Wallet;
 use redb::backends::InMemoryBackend;
 use tokio::runtime::Handle;
 
-use super::{wallet::is_unsigned, *};
+use super::{
+    wallet::{is_unsent, is_unsigned},
+    *,
+};
 use crate::consumer::{
     channels::tests::{row, terms, usdc},
     rest::PlacedDeposit,
