@@ -43,6 +43,7 @@ mod sponsored;
 mod wallet;
 
 pub use closes::{ClosedUnasked, SignedRequest};
+pub use pledges::SetAside;
 use sponsored::{NotMade, SaidLately};
 
 /// Puts money into channels. A cheap handle.
