@@ -107,13 +107,16 @@ impl ForeignCalls {
             if let Some(place) = payments.elsewhere(call_id, here) {
                 tracing::warn!(%call_id, %place, "an open payment is in another token than the settings name");
             } else {
-                parts.funding.pledge_again(call_id, promise.request.price);
+                let payment = payments.find(call_id).ok().flatten();
+                let until_secs = payment.map(|payment| payment.transfer.authorization.valid_before_secs);
+                parts.funding.pledge_again(call_id, promise.request.price, until_secs);
             }
         }
         let servers = ForeignServers::restore(ledger, upstream, parts.allow_private)?;
         let own = Self(Arc::new(ForeignInner { parts, servers, payments, followed: Mutex::default() }));
         for (call_id, payment) in own.charged_lately()? {
-            own.0.parts.funding.pledge_again(call_id, payment.transfer.authorization.value);
+            let taken = payment.transfer.authorization;
+            own.0.parts.funding.pledge_again(call_id, taken.value, Some(taken.valid_before_secs));
         }
         Ok(own)
     }
@@ -320,7 +323,7 @@ impl ForeignCalls {
         self.0.payments.put(order.call_id, &payment).await?;
         ledger.promise(promise.clone()).await?.await?;
         hold.keep();
-        pledge.keep();
+        pledge.keep(payment.transfer.authorization.valid_before_secs);
         self.pay(exchange, &promise, &payment).await
     }
 

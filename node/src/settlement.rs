@@ -104,9 +104,10 @@ impl SettlementError {
                  after the channel's delay, usually a day."
             }
             Self::NotBrought { .. } => {
-                "Remove the cause (`farthing doctor` checks wallet and chain), then repeat it: the close costs a \
-                 little ETH and gives the rest back at once. `--force` closes it on the chain instead, which also \
-                 costs ETH and takes the channel's delay, usually a day."
+                "The channel is closing, and the owner serves nothing on it. Your node tries again automatically, and asks \
+                 the owner again, which closes the channel itself once gas is cheap enough for it. To try it now, send \
+                 the wallet a little ETH if it has none (`farthing doctor` checks wallet and chain), and repeat the \
+                 command. `--force` closes the channel on the chain instead, which takes the channel's delay, usually a day."
             }
             Self::NotSponsored { .. } => {
                 "Send a little ETH to the wallet, or repeat it later: the owner is asked again. Nothing was sent. If the \
@@ -269,7 +270,7 @@ impl Settlement {
         }
     }
 
-    /// Until when the owner's word to close a channel is trusted, while the chain does not show the close.
+    /// Until when the owner's word to close a channel, by a promise or a signed close, is trusted while the chain does not show it.
     pub fn promised_until(&self, channel: ChannelId) -> Option<u64> {
         self.payer.promised_until(channel)
     }

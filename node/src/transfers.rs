@@ -1,11 +1,14 @@
 //! Transfers from the node's wallet to an address, as the user orders them.
 //!
-//! The chain's adapter checks the wallet's balance, journals a transfer before it sends it, and sends one at a time. This
+//! The chain's adapter checks the wallet's balance, journals a transfer before it sends it, and sends one at a time. What is
+//! promised to x402 servers stays in the wallet, whatever the user orders. This
 //! module decides what its end means for the user: whether the money may have left, and what to do before a second order.
 
 use farthing_chain::{ChainError, ChainHandle, TxReport};
 use farthing_control::types::{Eth, SendAmount, Text};
 use farthing_protocol::Address;
+
+use crate::consumer::funding::{Funding, SetAside};
 
 /// A transfer whose success the chain has not shown.
 #[derive(Debug, thiserror::Error)]
@@ -16,6 +19,9 @@ pub enum TransferError {
     /// The money is in the wallet and stays there.
     #[error(transparent)]
     NotMade(ChainError),
+    /// Nothing was sent: the money is promised.
+    #[error(transparent)]
+    SetAside(#[from] SetAside),
 }
 
 impl From<ChainError> for TransferError {
@@ -32,6 +38,9 @@ impl TransferError {
             Self::NotMade(error @ (ChainError::Unreachable { .. } | ChainError::Stopped)) => {
                 format!("Nothing was sent. {}", error.next_step())
             }
+            Self::SetAside(_) => "Nothing was sent. Send less, or repeat it when the payments have ended: `farthing calls` shows \
+                                  them."
+                .to_owned(),
             Self::NotMade(error) | Self::MayHaveBeenMade(error) => error.next_step().to_owned(),
         }
     }
@@ -41,12 +50,21 @@ impl TransferError {
 ///
 /// # Errors
 /// [`TransferError`], which tells whether the money may have left the wallet.
-pub async fn send(chain: &ChainHandle, to: Address, amount: SendAmount) -> Result<TxReport, TransferError> {
-    let sent = match amount {
-        SendAmount::Usdc(Text(amount)) => chain.send_usdc(to, amount).await,
-        SendAmount::Eth(Text(Eth { wei })) => chain.send_eth(to, wei).await,
-    };
-    sent.map_err(TransferError::from)
+pub async fn send(
+    chain: &ChainHandle,
+    funding: &Funding,
+    to: Address,
+    amount: SendAmount,
+) -> Result<TxReport, TransferError> {
+    match amount {
+        SendAmount::Usdc(Text(amount)) => {
+            let aside = funding.set_aside(amount)?;
+            let sent = chain.send_usdc(to, amount).await?;
+            aside.paid(amount, sent.block);
+            Ok(sent)
+        }
+        SendAmount::Eth(Text(Eth { wei })) => Ok(chain.send_eth(to, wei).await?),
+    }
 }
 
 #[cfg(test)]

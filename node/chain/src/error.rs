@@ -28,7 +28,10 @@ pub enum ChainError {
         need.saturating_sub(*have)
     )]
     InsufficientUsdc { chain: String, wallet: Address, need: Usdc, have: Usdc },
-    #[error("gas on {chain} costs {gas_price_wei} wei, above the cap of {cap_wei}; wait, or raise the cap")]
+    #[error(
+        "gas on {chain} costs {gas_price_wei} wei, above the {cap_wei} wei that your node pays there at most; wait until \
+         gas is cheaper, because no setting changes this limit"
+    )]
     GasTooDear { chain: String, gas_price_wei: u128, cap_wei: u128 },
     /// The chain executes the transaction to a revert in simulation, and it was not sent.
     #[error("{what} would fail on chain: {reason}")]

@@ -317,6 +317,7 @@ impl From<TransferError> for Failed {
     fn from(error: TransferError) -> Self {
         let next = error.next_step();
         match error {
+            TransferError::SetAside(error) => Self::new(StatusCode::PAYMENT_REQUIRED, &error, next.as_str()),
             TransferError::MayHaveBeenMade(error) => Self::may_have_been_made(&error, &next),
             TransferError::NotMade(error) => {
                 let mut failed = Self::from(error);

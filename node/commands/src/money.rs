@@ -27,7 +27,7 @@ async fn wallet(State(node): State<Handles>) -> Json<WalletBalance> {
 
 answer!(SendMoney: send);
 async fn send(State(node): State<Handles>, Json(request): Json<SendRequest>) -> Reply<Sent> {
-    let sent = transfers::send(&node.chain, request.to.0, request.amount).await?;
+    let sent = transfers::send(&node.chain, &node.funding, request.to.0, request.amount).await?;
     Ok(Json(Sent {
         transaction: sent.tx_hash.map(|hash| hash.to_string()).unwrap_or_default(),
         block: sent.tx_hash.map(|_| sent.block),

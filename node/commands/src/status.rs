@@ -287,11 +287,21 @@ impl Needs {
                 return check("wallet", Err((detail, next)));
             }
             (Trade::Buys, _, false) => {
-                return check("wallet", Err((detail, "send it USDC and a little ETH for gas to buy calls")));
+                let next = match (self.usdc, self.eth) {
+                    (true, true) => "send it USDC and a little ETH for gas to buy calls",
+                    (true, false) => "send it USDC to buy calls",
+                    (false, _) => {
+                        "send it a little ETH for gas to buy calls, because an owner does not pay it; `farthing wallet \
+                         send` needs ETH as well"
+                    }
+                };
+                return check("wallet", Err((detail, next)));
             }
             (Trade::Buys, false, true) if self.unclaimed.is_zero() => {
-                let enough =
-                    format!("{detail}; USDC alone is enough, because owners pay the gas of its deposits");
+                let enough = format!(
+                    "{detail}; USDC alone is enough, because owners pay the gas of its deposits. To send USDC out of \
+                     the wallet takes a little ETH"
+                );
                 return check("wallet", Ok(enough));
             }
             _ => {}
@@ -445,6 +455,20 @@ mod tests {
             let check = needs.check("the wallet".to_owned());
             assert_eq!((check.good, check.next.is_some()), (good, warns), "{check:?}");
         }
+    }
+
+    #[test]
+    fn a_buyer_whose_gas_no_owner_pays_is_asked_for_what_it_lacks_alone() {
+        for (usdc, eth) in [(true, true), (true, false), (false, true)] {
+            let (trade, unclaimed) = (Trade::Buys, Usdc::ZERO);
+            let needs = Needs { usdc, eth, trade, is_sponsored: false, unclaimed };
+            let next = needs.check("the wallet".to_owned()).next.unwrap_or_default();
+            assert_eq!((next.contains("send it USDC"), next.contains("a little ETH")), (usdc, eth), "{next}");
+        }
+        let needs =
+            Needs { usdc: false, eth: true, trade: Trade::Buys, is_sponsored: true, unclaimed: Usdc::ZERO };
+        let check = needs.check("the wallet".to_owned());
+        assert!(check.good && check.detail.contains("out of the wallet takes a little ETH"), "{check:?}");
     }
 
     #[test]

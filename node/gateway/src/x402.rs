@@ -220,7 +220,15 @@ const fn status_of(code: RefusalCode) -> StatusCode {
 fn failed(outcome: Outcome) -> Response {
     let (status, detail) = match outcome {
         Outcome::TimedOut => (StatusCode::GATEWAY_TIMEOUT, "the service took too long; nothing was paid"),
-        _ => (StatusCode::BAD_GATEWAY, "the service gave no answer; nothing was paid"),
+        Outcome::ServerError => {
+            (StatusCode::BAD_GATEWAY, "the service answered with an error of its own; nothing was paid")
+        }
+        Outcome::Oversize | Outcome::BadAnswer => {
+            (StatusCode::BAD_GATEWAY, "the service's answer cannot be passed on; nothing was paid")
+        }
+        Outcome::Answered | Outcome::Declined | Outcome::Unreachable => {
+            (StatusCode::BAD_GATEWAY, "the service gave no answer; nothing was paid")
+        }
     };
     said_no(status, "upstream_failed", detail)
 }
@@ -335,6 +343,21 @@ mod tests {
         assert_eq!((call.path.as_str(), call.query.as_str()), ("/v1/a%2Fb", "limit=5"));
         assert_eq!(call.service.to_string(), id);
         assert!(asked("/quakes/v1").unwrap_err().contains("service id"));
+    }
+
+    #[tokio::test]
+    async fn a_client_is_told_whether_the_service_answered() {
+        for (outcome, words) in [
+            (Outcome::ServerError, "the service answered with an error"),
+            (Outcome::Oversize, "answer cannot be passed on"),
+            (Outcome::BadAnswer, "answer cannot be passed on"),
+            (Outcome::TimedOut, "took too long"),
+            (Outcome::Unreachable, "gave no answer"),
+        ] {
+            let body = axum::body::to_bytes(failed(outcome).into_body(), 1_000).await.unwrap();
+            let told = String::from_utf8_lossy(&body);
+            assert!(told.contains(words) && told.contains("nothing was paid"), "{outcome:?}: {told}");
+        }
     }
 
     #[test]

@@ -155,9 +155,13 @@ impl Book {
         self.end(id, ending, |_| true)
     }
 
-    /// Takes on to close a channel for its payer. `false` where that is taken on already, or there is nothing to close.
+    /// Takes on to close a channel for its payer. `false` where that is taken on already, or there is nothing to close. A close
+    /// that was signed stays signed: its payer may bring it still.
     pub fn begin_close(&self, id: ChannelId) -> bool {
-        self.end(id, Ending::Closes { round: None }, |channel| !channel.is_to_be_closed())
+        let signed = self.books.lock().channels.get_mut(&id).and_then(PayeeChannel::take_up_signed);
+        signed.unwrap_or_else(|| {
+            self.end(id, Ending::Closes { round: None }, |channel| !channel.is_to_be_closed())
+        })
     }
 
     fn end(&self, id: ChannelId, ending: Ending, is_new: impl FnOnce(&PayeeChannel) -> bool) -> bool {

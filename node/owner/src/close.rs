@@ -1,5 +1,6 @@
 //! A payer asks to close its channel: what earns its gas is closed by this node, and for anything else the payer
-//! gets a signed close, which it brings to the chain at its own cost.
+//! gets a signed close, which it brings to the chain at its own cost. If gas becomes so cheap that what is due pays for it,
+//! this node also closes what it has signed and nobody has brought.
 //!
 //! Whoever asks costs this node no gas, and one commit for each close that is signed. While a signed close counts,
 //! nothing is served on its channel: what would be earned then, the close would give back.
@@ -51,10 +52,12 @@ impl Owner {
         let gas = gas.ok_or_else(|| busy("the chain has not answered yet", 1_000))?;
         let is_paid = gas.is_paid_by(entry.state.unclaimed());
         match entry.ending {
-            Ending::SignedAway { until_secs, round } if round == view.round => {
+            Ending::SignedAway { round, .. } if round != view.round => {
+                Err(busy("the earlier close is not in a final block yet", 5_000))
+            }
+            Ending::SignedAway { until_secs, .. } if !is_paid => {
                 self.sign_away(&view, until_secs).await.map(Some)
             }
-            Ending::SignedAway { .. } => Err(busy("the earlier close is not in a final block yet", 5_000)),
             Ending::None | Ending::Closes { .. } if !is_paid && !entry.is_to_be_closed() => {
                 let block_secs = parts.chain.head().borrow().as_ref().map_or(0, |head| head.timestamp_secs);
                 let until_secs = signed_until(parts.chain.spec().kind, block_secs, clock::now_secs());
@@ -63,7 +66,7 @@ impl Owner {
                 }
                 self.sign_away(&view, until_secs).await.map(Some)
             }
-            Ending::None | Ending::Closes { .. } => {
+            Ending::None | Ending::Closes { .. } | Ending::SignedAway { .. } => {
                 // Whoever hears that this node is busy counts on nothing being closed.
                 let place = parts.closes.try_reserve();
                 let place = place.map_err(|_| busy("many closes are waiting already", 60_000))?;

@@ -26,7 +26,8 @@ pub struct CloseWord {
     pub until_secs: u64,
     /// The round of the channel that it is about; a program of before did not note it.
     pub round: Option<u32>,
-    /// The owner signed the close, and this node brings it to the chain, or has. Until that close stays the owner serves nothing.
+    /// The owner signed the close, and this node brings it to the chain, has, or does so once it can. Until that close stays the
+    /// owner serves nothing.
     pub is_signed: bool,
     /// Of a signed close: the second since which the chain shows that nothing more is to be waited for.
     pub done_secs: Option<u64>,
@@ -243,6 +244,12 @@ impl ClosePromises {
     pub fn until(&self, channel: ChannelId, round: Option<u32>) -> Option<u64> {
         let word = self.word(channel);
         word.filter(|word| !word.is_signed && !word.is_before(round)).map(|word| word.until_secs)
+    }
+
+    /// Returns the second until which the chain is expected to show a close that an owner promised or signed, unless it is about
+    /// an earlier round than this.
+    pub fn closing_until(&self, channel: ChannelId, round: Option<u32>) -> Option<u64> {
+        self.word(channel).filter(|word| !word.is_before(round)).map(|word| word.until_secs)
     }
 
     /// Returns the close that an owner's word, which is trusted now, has a call wait for on the channel in this round. A word of

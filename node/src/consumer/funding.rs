@@ -43,8 +43,8 @@ mod sponsored;
 mod wallet;
 
 pub use closes::{ClosedUnasked, SignedRequest};
+pub use pledges::SetAside;
 use sponsored::{NotMade, SaidLately};
-pub use wallet::is_unsent;
 
 /// Puts money into channels. A cheap handle.
 #[derive(Clone, Debug)]

@@ -77,7 +77,7 @@ impl Payee {
         loop {
             tokio::select! {
                 Some(request) = requests.recv() => self.carry_out(request).await,
-                Some(channel) = closes.recv() => self.start_closing(channel).await,
+                Some(channel) = closes.recv() => self.take_on(channel).await,
                 changed = views.changed() => {
                     if changed.is_err() { return; }
                     views.mark_unchanged();
@@ -93,6 +93,7 @@ impl Payee {
                     self.keep_what_pays().await;
                     self.probe_refused().await;
                     self.settle_by_policy().await;
+                    self.take_up_signed();
                     self.serve_again().await;
                     self.forget_closed().await;
                 }
@@ -384,6 +385,29 @@ impl Payee {
         now.is_ok_and(|now| now.round > round)
     }
 
+    /// Takes on a close that a payer asked for. One that was signed stays signed: its payer may bring it still.
+    async fn take_on(&mut self, channel: ChannelId) {
+        let ending = self.book.get(channel).map(|entry| entry.ending);
+        if let Some(Ending::SignedAway { .. }) = ending {
+            self.closing.insert(channel);
+        } else {
+            self.start_closing(channel).await;
+        }
+    }
+
+    /// Takes on the closes that this node has signed and nobody has brought, once what is due pays for their gas.
+    fn take_up_signed(&mut self) {
+        let gas = chain_view::gas(&self.chain, self.policy.gas_price_factor_max);
+        let Some(gas) = gas.filter(|gas| !gas.is_dear) else { return };
+        let signed = self.book.signed_away().into_iter().map(|close| close.channel);
+        let is_paid = |channel: &ChannelId| {
+            let entry = self.book.get(*channel).filter(PayeeChannel::is_to_be_sent);
+            entry.is_some_and(|entry| gas.is_paid_by(entry.state.unclaimed()))
+        };
+        let paid: Vec<ChannelId> = signed.filter(is_paid).collect();
+        self.closing.extend(paid);
+    }
+
     async fn start_closing(&mut self, channel: ChannelId) {
         if !self.book.set_ending(channel, Ending::Closes { round: None }) {
             return;
@@ -421,7 +445,7 @@ impl Payee {
 
     async fn close(&self, channel: ChannelId) -> Result<Closing, SettlementError> {
         let Some(entry) = self.book.get(channel) else { return Ok(Closing::Done) };
-        if !entry.is_to_be_closed() {
+        if !entry.is_to_be_closed() && !entry.is_to_be_sent() {
             return Ok(Closing::Done);
         }
         let gas = chain_view::gas(&self.chain, self.policy.gas_price_factor_max);

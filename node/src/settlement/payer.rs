@@ -26,7 +26,7 @@ use crate::{
         accounts::Accounts,
         channels::{PayerChannel, PayerChannels},
         close_promises::{self, CloseWord},
-        funding::{Funding, is_unsent},
+        funding::Funding,
     },
     status,
 };
@@ -151,6 +151,8 @@ impl Payer {
                         let owner = channel.config.payee;
                         return Err(SettlementError::NotBrought { owner, why: Box::new(why) });
                     }
+                    // The owner closed it itself meanwhile.
+                    Err(_) if self.has_ended(id) => return Ok(Closed::Already),
                     Err(error) => {
                         tracing::warn!(channel = %id, %error, "a signed close was not sent to the chain");
                     }
@@ -161,16 +163,18 @@ impl Payer {
                 }
                 CloseReply::Busy(_) | CloseReply::Nothing => {}
             }
-            if let Some(until_secs) = promised {
+            // A word that was void is taken back.
+            if let Some(until_secs) = self.promised_until(channel.id) {
                 return Ok(Closed::Promised { until_secs });
             }
         }
         self.request_close(&channel).await
     }
 
-    /// The second until which the owner's word to close a channel, as the chain shows it, is trusted.
+    /// The second until which the owner's word to close a channel, as the chain shows it, is trusted: its promise, or a close that
+    /// it signed and that the chain does not show yet.
     pub(super) fn promised_until(&self, channel: ChannelId) -> Option<u64> {
-        self.funding.promised().until(channel, self.round(channel))
+        self.funding.promised().closing_until(channel, self.round(channel))
     }
 
     /// Tells whether nothing is left to get back, as this node has read by now: its owner has been paid all of it meanwhile.
@@ -183,7 +187,9 @@ impl Payer {
     }
 
     /// Brings the owner's signed close to the chain. What it takes is acknowledged, so the voucher promises nothing new. That it is
-    /// brought is noted first: a node that dies meanwhile deposits nothing into what its owner does not serve.
+    /// brought is noted first: a node that dies meanwhile deposits nothing into what its owner does not serve. What cannot be
+    /// sent now stays noted, because the owner serves nothing all the same: the owner is asked again, which sends its own close
+    /// once that earns its gas, and signs the same one until then. Trying again prolongs no term.
     async fn bring(&self, channel: &PayerChannel, close: SignedClose) -> Result<Closed, SettlementError> {
         let SignedClose { consent, signature } = close;
         let (config, amount) = (channel.config, consent.amount);
@@ -196,7 +202,8 @@ impl Payer {
         self.note(channel.id, Some(consent.round), true).await;
         killpoint::reached("settlement.before_relay");
         if let Err(why) = self.chain.relay_close(row, consent, signature).await {
-            if is_unsent(&why) || is_void(&why) {
+            let is_known = before.is_some_and(|word| word.is_signed && word.round == Some(consent.round));
+            if is_void(&why) || is_known {
                 self.funding.promised().take_back(channel.id, before).await;
             }
             return Err(why.into());
@@ -324,7 +331,8 @@ impl Payer {
         let mut unused = Vec::new();
         for channel in self.channels.all() {
             let way = way_back(&channel, &self.policy, gas.of(1), now_secs);
-            let Some(way) = way.filter(|_| self.promised_until(channel.id).is_none()) else { continue };
+            let promised = self.funding.promised().until(channel.id, self.round(channel.id));
+            let Some(way) = way.filter(|_| promised.is_none()) else { continue };
             let is_due =
                 asked.get(&channel.id).is_none_or(|at| now_secs.saturating_sub(*at) >= ASK_AGAIN_SECS);
             if way == Way::Owner && !is_due {

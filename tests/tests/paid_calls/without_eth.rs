@@ -21,13 +21,22 @@ use serde_json::{Value, json};
 
 const DELAY_SECS: u64 = 3_600;
 
+fn looks_every(secs: u32) -> Vec<(String, String)> {
+    setting("settlement.interval_secs", &secs.to_string())
+}
+
 /// A world whose consumer has USDC and no ETH, and looks at its channels every second.
 async fn world(owner_settings: Vec<(String, String)>) -> Result<World> {
+    world_that_looks_every(1, owner_settings).await
+}
+
+/// The same, whose consumer looks at its channels that seldom.
+async fn world_that_looks_every(secs: u32, owner_settings: Vec<(String, String)>) -> Result<World> {
     let delay = setting("chain.close_delay_secs", &DELAY_SECS.to_string());
     let setup = Setup {
         funds: Usdc::ZERO,
         owner_settings: [delay, owner_settings].concat(),
-        consumer_settings: setting("settlement.interval_secs", "1"),
+        consumer_settings: looks_every(secs),
         ..Setup::default()
     };
     let world = World::with(setup).await?;
@@ -162,6 +171,60 @@ async fn anyone_sends_the_signed_close_of_a_wallet_without_eth_whose_owner_has_g
     send_as_anyone(&world, &signed, "withdraw_data").await?;
     assert_eq!(world.chain.usdc_of(world.consumer_wallet).await?.checked_add(cost(1)), Some(FUNDS));
     expect_no_eth(&world, "the rest is back").await
+}
+
+/// Above what a node pays for gas on a local chain.
+const TOO_DEAR: &str = "0x8bb2c97000";
+
+/// Has the owner sign the close of a channel, which nobody can send because gas is dear, and makes gas cheap again.
+async fn world_after_a_close_at_dear_gas(owner_looks_secs: u32) -> Result<World> {
+    // The consumer does nothing of its own accord.
+    let world = world_that_looks_every(3_600, looks_every(owner_looks_secs)).await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    rpc::call(&world.chain.rpc_url(), "anvil_setNextBlockBaseFeePerGas", json!([TOO_DEAR])).await?;
+    world.mine().await?;
+    let id = world.channel().await?.id.to_string();
+    let refused = farthing(&world.consumer, &["channel", "close", &id, "--yes"]).await?;
+    for words in ["signed the close", "no setting changes this limit", "tries again automatically"] {
+        ensure!(refused.code != 0 && refused.err.contains(words), "no `{words}`: {refused:?}");
+    }
+    let channel = world.channel().await?;
+    ensure!(channel.state == ChannelState::ClosePromised && channel.until_secs.is_some(), "{channel:?}");
+    let answer = world.get("/ok").await?;
+    expect_free("the owner serves nothing", &answer, 503, "channel-closing")?;
+    world.make_gas_cheap().await?;
+    Ok(world)
+}
+
+/// Waits until the owner has closed the channel: it has its claim, and the consumer the rest at once.
+async fn expect_closed_by_the_owner(world: &World) -> Result<()> {
+    until_closed(&world.consumer).await?;
+    let (consumer, owner) = (world.consumer_wallet, world.owner_wallet);
+    assert_eq!(world.chain.usdc_of(consumer).await?.checked_add(cost(1)), Some(FUNDS));
+    assert_eq!(world.chain.usdc_of(owner).await?, cost(1), "paid once");
+    expect_no_eth(world, "the rest is back").await?;
+    world.settle_for(cost(1)).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_owner_that_signed_a_close_at_dear_gas_closes_by_itself_once_gas_is_cheap() -> Result<()> {
+    let world = world_after_a_close_at_dear_gas(1).await?;
+    expect_closed_by_the_owner(&world).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_owner_that_signed_a_close_at_dear_gas_closes_at_once_when_it_is_asked_again() -> Result<()> {
+    let world = world_after_a_close_at_dear_gas(3_600).await?;
+    let id = world.channel().await?.id.to_string();
+    eventually("the owner takes the close on", async || {
+        let close = farthing(&world.consumer, &["channel", "close", &id, "--yes"]).await?;
+        let state = world.channel().await?.state;
+        ensure!(state != ChannelState::CloseRequested, "no delay begins: {close:?}");
+        Ok(close.code == 0)
+    })
+    .await?;
+    expect_closed_by_the_owner(&world).await
 }
 
 /// Makes a call that the owner's limits keep from being paid for, and returns what its caller is told.

@@ -15,7 +15,7 @@ use farthing_tests::{
     wait::eventually,
     world::{Answer, PRICE},
 };
-use farthing_values::{Usdc, limits::RESPONSE_BODY_BYTES_DEFAULT};
+use farthing_values::{Address, Usdc, limits::RESPONSE_BODY_BYTES_DEFAULT};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
@@ -358,6 +358,12 @@ async fn what_is_promised_to_a_server_stays_in_the_wallet() -> Result<()> {
     server.offer(&json!({ "amount": "600000" }));
     expect(&buyer.call("/v1/data", "one", Some("1")).await?, "undecided", &Value::Null)?;
     expect(&buyer.call("/v1/data", "two", Some("1")).await?, "insufficient-funds", &json!(false))?;
+    let to = Address::from_bytes([9; 20]).to_string();
+    let sent = farthing(&buyer.node, &["wallet", "send", &to, "--usdc", "0.5", "--yes"]).await?;
+    let told = sent.ends_with(5)?.err.clone();
+    for words in ["at most 0.40 USDC", "0.60 USDC are promised to x402 servers, until"] {
+        ensure!(told.contains(words), "no `{words}`: {told}");
+    }
     buyer.let_payments_lapse(&shop).await?;
     buyer.until_it_ends(HistoryState::Failed).await?;
     server.behave(Manner::Honest);

@@ -33,6 +33,8 @@ pub struct PayeeChannel {
     /// The signed close that the chain has shown as brought: until its term is over it closes the channel again where a block
     /// takes that back.
     brought: Option<Ending>,
+    /// True once this node took on to send a close itself that it has signed.
+    is_taken_up: bool,
     /// The round in which it was taken on, as far as the chain was read; a later one is closed by nobody's word.
     ends_in: Option<u32>,
     /// The part of what is spent that the ledger has carried over and no call explains.
@@ -82,6 +84,7 @@ impl PayeeChannel {
             ending: row.ending,
             closed_since: None,
             brought: row.brought,
+            is_taken_up: false,
             ends_in: if let Ending::Closes { round } = row.ending { round } else { None },
             opening: row.opening,
             opening_version: row.opening_version,
@@ -184,6 +187,7 @@ impl PayeeChannel {
         let round = self.view.map(|view| view.round);
         let ending = if let Ending::Closes { .. } = ending { Ending::Closes { round } } else { ending };
         (self.ending, self.closed_since, self.ends_in) = (ending, None, round);
+        self.is_taken_up = false;
         self.state.closing = self.is_closing();
     }
 
@@ -192,6 +196,20 @@ impl PayeeChannel {
         let left = self.state.deposited.saturating_sub(self.state.claimed);
         matches!(self.ending, Ending::Closes { .. })
             && !self.is_emptied(left, self.view.map(|view| view.round))
+    }
+
+    /// Tells whether nobody has brought the close that this node signed, as far as the chain was read. Whoever closes the channel
+    /// in this round, at what is charged, makes the signed one void.
+    pub fn is_to_be_sent(&self) -> bool {
+        let is_of_now = |signed: u32| self.view.is_some_and(|view| view.round == signed);
+        matches!(self.ending, Ending::SignedAway { round, .. } if is_of_now(round))
+            && self.state.deposited > self.state.claimed
+    }
+
+    /// Takes on to send a close that this node signed. Tells whether that is new; `None` where none is signed.
+    pub(super) fn take_up_signed(&mut self) -> Option<bool> {
+        let is_signed = matches!(self.ending, Ending::SignedAway { .. });
+        is_signed.then(|| !std::mem::replace(&mut self.is_taken_up, true))
     }
 
     /// Tells whether a channel that holds `left` in this round was emptied since its end was taken on.

@@ -1,12 +1,13 @@
-//! USDC that is promised to x402 servers and may be taken at any time: deposits leave it in the wallet.
+//! USDC that is promised to x402 servers and may be taken at any time: deposits and the user's transfers leave it in the wallet.
 //!
 //! Invariant: no USDC is promised twice. What a payment has taken stays set aside until the balance was read in a block that has it.
 
 use std::collections::HashMap;
 
 use farthing_chain::Balances;
+use farthing_os::clock;
 use farthing_protocol::{Address, CallId, Usdc};
-use farthing_shared::chain_view::NotReady;
+use farthing_shared::chain_view::{NotReady, believed_after};
 use parking_lot::MutexGuard;
 
 use super::Funding;
@@ -19,8 +20,27 @@ pub(super) struct Pledges(HashMap<CallId, Pledged>);
 #[derive(Clone, Copy, Debug)]
 struct Pledged {
     price: Usdc,
+    /// The second until which the payment can be taken, if it is signed.
+    until_secs: Option<u64>,
     /// A block that has the payment; `None` while none is known.
     taken_by: Option<u64>,
+}
+
+/// The reason that USDC stays in the wallet: it is promised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the wallet can send at most {} USDC now: of its {have} USDC, {promised} USDC are promised to x402 servers{}",
+    have.saturating_sub(*promised), at_most(*until_secs)
+)]
+pub struct SetAside {
+    pub have: Usdc,
+    pub promised: Usdc,
+    /// The second after which none of it can be taken any more, if that is known.
+    pub until_secs: Option<u64>,
+}
+
+fn at_most(until_secs: Option<u64>) -> String {
+    until_secs.map_or_else(String::new, |secs| format!(", until {} at most", clock::timestamp(secs)))
 }
 
 impl Pledges {
@@ -39,7 +59,30 @@ impl Pledges {
     }
 
     fn put(&mut self, call_id: CallId, price: Usdc, taken_by: Option<u64>) {
-        self.0.insert(call_id, Pledged { price, taken_by });
+        self.0.insert(call_id, Pledged { price, until_secs: None, taken_by });
+    }
+
+    /// Notes until when the payment of a call can be taken.
+    fn sign(&mut self, call_id: CallId, until_secs: u64) {
+        if let Some(pledged) = self.0.get_mut(&call_id) {
+            pledged.until_secs = Some(until_secs);
+        }
+    }
+
+    /// Sets aside what the user sends out of a balance, under an id that no call has.
+    ///
+    /// # Errors
+    /// The sum that is promised, if that leaves less.
+    fn send(&mut self, amount: Usdc, have: Usdc) -> Result<CallId, SetAside> {
+        let promised = self.sum();
+        if !promised.is_zero() && have.saturating_sub(promised) < amount {
+            let until_secs = self.0.values().filter_map(|pledged| pledged.until_secs).max();
+            return Err(SetAside { have, promised, until_secs });
+        }
+        let mut ids = (0..=u128::MAX).map(|number| CallId::from_bytes(number.to_be_bytes()));
+        let id = ids.find(|id| !self.0.contains_key(id)).unwrap_or(CallId::from_bytes([0; 16]));
+        self.put(id, amount, None);
+        Ok(id)
     }
 
     /// Sets aside the price of a call, out of the part of a balance that deposits leave.
@@ -74,8 +117,16 @@ pub struct Pledge {
 }
 
 impl Pledge {
-    /// Leaves it set aside until [`Funding::unpledge`], or until a balance shows what [`Funding::paid`] tells of.
-    pub fn keep(mut self) {
+    /// Leaves it set aside until [`Funding::unpledge`], or until a balance shows what [`Funding::paid`] tells of. The payment can
+    /// be taken until then.
+    pub fn keep(mut self, until_secs: u64) {
+        self.funding.0.pledges.lock().sign(self.call_id, until_secs);
+        self.is_kept = true;
+    }
+
+    /// Leaves it set aside until the balance was read in a block that shows it as paid, as this block does.
+    pub fn paid(mut self, price: Usdc, by_block: u64) {
+        self.funding.paid(self.call_id, price, by_block);
         self.is_kept = true;
     }
 }
@@ -108,6 +159,24 @@ impl Funding {
         Ok(Pledge { funding: self.clone(), call_id, is_kept: false })
     }
 
+    /// Sets aside what the user sends from the wallet, so that meanwhile nobody is promised the same money. If nothing is promised,
+    /// the chain alone judges it.
+    ///
+    /// # Errors
+    /// [`SetAside`] if it is more than what is left beside the promises.
+    pub fn set_aside(&self, amount: Usdc) -> Result<Pledge, SetAside> {
+        let (mut pledges, balances) = self.pledges();
+        let have = balances.map_or(Usdc::ZERO, |balances| balances.usdc);
+        let sent = pledges.send(amount, have);
+        drop(pledges);
+        let lapsed_after = believed_after(self.0.chain.spec().kind).as_secs();
+        let call_id = sent.map_err(|aside| SetAside {
+            until_secs: aside.until_secs.map(|secs| secs.saturating_add(lapsed_after)),
+            ..aside
+        })?;
+        Ok(Pledge { funding: self.clone(), call_id, is_kept: false })
+    }
+
     /// Makes a deposit no larger than what is not promised to x402 servers. If nothing is, the chain alone judges it.
     pub(super) fn beside_pledges(
         &self,
@@ -136,9 +205,13 @@ impl Funding {
         (pledges, balances)
     }
 
-    /// Sets aside what an earlier run of this node promised, whatever the wallet has.
-    pub fn pledge_again(&self, call_id: CallId, price: Usdc) {
-        self.0.pledges.lock().put(call_id, price, None);
+    /// Sets aside what an earlier run of this node promised, whatever the wallet has. It can be taken until then, if that is known.
+    pub fn pledge_again(&self, call_id: CallId, price: Usdc, until_secs: Option<u64>) {
+        let mut pledges = self.0.pledges.lock();
+        pledges.put(call_id, price, None);
+        if let Some(until_secs) = until_secs {
+            pledges.sign(call_id, until_secs);
+        }
     }
 
     /// Has the price of a payment stay set aside until the balance was read in a block that has it, as this block has.
@@ -185,6 +258,26 @@ mod tests {
         }
         pledges.balance_read(7);
         assert_eq!(pledges.take(two, usdc(4), usdc(4)), Ok(()), "the balance shows it");
+    }
+
+    #[test]
+    fn what_is_sent_leaves_what_is_promised_and_is_promised_to_nobody_meanwhile() {
+        let usdc = Usdc::from_micros;
+        let [one, two] = [1, 2].map(|n| CallId::from_bytes([n; 16]));
+        let mut pledges = Pledges::default();
+        let unpromised = pledges.send(usdc(20), usdc(10)).unwrap();
+        pledges.0.remove(&unpromised);
+        assert_eq!(pledges.take(one, usdc(6), usdc(10)), Ok(()));
+        pledges.sign(one, 60);
+        let aside = SetAside { have: usdc(10), promised: usdc(6), until_secs: Some(60) };
+        assert_eq!(pledges.send(usdc(5), usdc(10)), Err(aside));
+        let told = aside.to_string();
+        let words = ["0.000004 USDC now", "0.000006 USDC are promised", "until 1970-01-01T00:01:00Z at most"];
+        assert!(words.iter().all(|words| told.contains(words)), "{told}");
+        let sent = pledges.send(usdc(4), usdc(10)).unwrap();
+        assert_eq!(pledges.take(two, usdc(1), usdc(10)), Err(usdc(0)), "it is on its way");
+        pledges.0.remove(&sent);
+        assert_eq!(pledges.take(two, usdc(1), usdc(10)), Ok(()));
     }
 
     #[test]

@@ -10,7 +10,10 @@ use farthing_wallet::Wallet;
 use redb::backends::InMemoryBackend;
 use tokio::runtime::Handle;
 
-use super::{wallet::is_unsigned, *};
+use super::{
+    wallet::{is_unsent, is_unsigned},
+    *,
+};
 use crate::consumer::{
     channels::tests::{row, terms, usdc},
     rest::PlacedDeposit,
@@ -442,7 +445,7 @@ async fn a_deposit_by_hand_leaves_what_is_promised_to_servers() {
     let chain = LocalChain::start().await.unwrap();
     let funding = funding(wallet(&chain, 1, 1).await).await;
     let accept = accept(&funding.0.chain, Address::from_bytes([2; 20]));
-    funding.pledge(CallId::from_bytes([1; 16]), usdc(900_000)).unwrap().keep();
+    funding.pledge(CallId::from_bytes([1; 16]), usdc(900_000)).unwrap().keep(0);
     let refused = funding.deposit_now(&accept, usdc(100_001)).await.unwrap_err();
     let BuyError::Unfunded(missing) = &refused else { panic!("{refused}") };
     assert_eq!((missing.usdc_have, missing.usdc_need), (usdc(100_000), usdc(100_001)));

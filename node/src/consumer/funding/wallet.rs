@@ -109,8 +109,8 @@ pub(super) const fn is_unsigned(error: &ChainError) -> bool {
     )
 }
 
-/// Tells whether a deposit or a close ended before its transaction was signed, so that it has cost no gas.
-pub const fn is_unsent(error: &ChainError) -> bool {
+/// Tells whether a deposit ended before its transaction was signed, so that it has cost no gas.
+pub(super) const fn is_unsent(error: &ChainError) -> bool {
     is_unsigned(error)
         || matches!(
             error,

@@ -73,3 +73,19 @@ fn a_signed_close_that_a_block_takes_back_keeps_the_channel_from_serving_until_i
     book.set_ending(ID, Ending::None);
     assert!(!see((10, 0), 0), "nobody can bring what is void");
 }
+
+#[test]
+fn a_close_that_was_signed_and_not_brought_is_sent_here_once_and_stays_signed() {
+    let book = Book::new(Usdc::ZERO, Usdc::ZERO);
+    book.apply(&row(10, 0), None, SAFE);
+    assert!(!book.get(ID).unwrap().is_to_be_sent(), "nothing is signed");
+    assert!(book.sign_away(ID, 100, 0));
+    assert!(book.get(ID).unwrap().is_to_be_sent());
+    assert_eq!([book.begin_close(ID), book.begin_close(ID)], [true, false], "it is taken on once");
+    assert_eq!(book.get(ID).unwrap().ending, Ending::SignedAway { until_secs: 100, round: 0 });
+    assert!(book.closing().is_empty());
+    for (deposited, claimed) in [(10, 10), (20, 10)] {
+        book.apply(&row(deposited, claimed), None, View { round: 1, ..SAFE });
+        assert!(!book.get(ID).unwrap().is_to_be_sent(), "what was filled since is closed by nobody's word");
+    }
+}
