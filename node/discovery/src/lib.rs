@@ -59,7 +59,7 @@ mod versions;
 
 pub use asker::{Asker, Queuer};
 pub use condition::{Condition, NOT_MODIFIED};
-pub use error::{CatalogError, ContentError, NOT_STORED, NOT_STORED_NEXT};
+pub use error::{CatalogError, ContentError, cause_and_next};
 pub use known::{
     CallPlan, KnownError, KnownService, PlanError, answers_html, kind_of, method_of, operation_name, time_of,
 };
