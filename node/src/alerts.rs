@@ -262,7 +262,7 @@ fn of_a_channel(channel: &Paying, levels: &Levels) -> Option<Alert> {
 
 fn ailing(ailing: &HealthProblem) -> Alert {
     let HealthProblem { kind, service, cause, action } = ailing;
-    Alert::new(*kind, Warning, cause, *action).about(service)
+    Alert::new(*kind, Warning, cause, action).about(service)
 }
 
 fn no_backup(failing: &BackupFailure) -> Alert {

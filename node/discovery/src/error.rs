@@ -20,6 +20,11 @@ const INDEX_BEHIND: &str = "the search index cannot be written, so searches of t
                             find its services, and its calls and its sales go on";
 const INDEX_BEHIND_NEXT: &str = "free disk space or check the disk; the node tries again every minute";
 
+/// The reason that other nodes lack a version of a service of this node, and what to do about it.
+pub const UNSTORED: &str = "this node's catalog could not store its listing";
+pub const UNSTORED_NEXT: &str =
+    "free disk space or check the disk; the node tries again every minute at least, and then publishes it";
+
 /// Returns the effect of a catalog of which a part fails, and what to do about it.
 pub const fn cause_and_next(failing: store::Failing) -> (&'static str, &'static str) {
     match failing {
