@@ -5,8 +5,8 @@
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
+use farthing_catalog::Failing;
 use farthing_config::FlagRule;
-use farthing_discovery::{NOT_STORED, NOT_STORED_NEXT};
 use farthing_ledger::{Ledger, LedgerError};
 use farthing_owner::{
     Owner,
@@ -36,6 +36,7 @@ use crate::{
 };
 
 mod asking;
+mod catalog;
 mod closed;
 mod door;
 mod elsewhere;
@@ -49,6 +50,7 @@ mod wallet;
 mod watch;
 mod webhook;
 
+pub use catalog::catalog_alert;
 pub use elsewhere::MoneyElsewhere;
 pub use left::MoneyLeft;
 pub use levels::{Levels, LevelsError};
@@ -142,8 +144,8 @@ struct NodeFacts {
     backup: Option<BackupFailure>,
     /// The space where the data folder lies.
     disk: Option<Space>,
-    /// New listings cannot be stored.
-    has_catalog_failed: bool,
+    /// The part of the catalog that cannot be written.
+    catalog: Option<Failing>,
     /// Owners whose returned deposits take room among the money at rest.
     closed_unasked: Vec<ClosedUnasked>,
     /// Money on channels that the settings do not reach.
@@ -199,9 +201,7 @@ fn of_the_machine(facts: &NodeFacts) -> Vec<Alert> {
         let cause = format!("{space} free on the disk with the data folder: {LOW}");
         alerts.push(Alert::new(AlertKind::DiskLow, severity, cause, LOW_NEXT));
     }
-    if facts.has_catalog_failed {
-        alerts.push(Alert::new(AlertKind::CatalogFailed, Warning, NOT_STORED, NOT_STORED_NEXT));
-    }
+    alerts.extend(facts.catalog.map(catalog_alert));
     if let Some(off) = &facts.clock_off {
         let severity = if off.is_bad() { Error } else { Warning };
         let action = "set this machine's clock and keep it correct with NTP: other nodes refuse messages with a wrong \
@@ -262,7 +262,7 @@ fn of_a_channel(channel: &Paying, levels: &Levels) -> Option<Alert> {
 
 fn ailing(ailing: &HealthProblem) -> Alert {
     let HealthProblem { kind, service, cause, action } = ailing;
-    Alert::new(*kind, Warning, cause, *action).about(service)
+    Alert::new(*kind, Warning, cause, action).about(service)
 }
 
 fn no_backup(failing: &BackupFailure) -> Alert {
@@ -456,7 +456,7 @@ impl Alerts {
             flagged: self.flagged(),
             backup: parts.backups.failing(),
             disk: Space::of(&parts.data_dir),
-            has_catalog_failed: parts.readiness.catalog.has_failed(),
+            catalog: parts.readiness.catalog.failing(),
             closed_unasked: closed::of(&parts.funding),
             elsewhere: parts.elsewhere.clone(),
             left: left::still(&parts.left, &parts.data_dir, &parts.book),

@@ -43,7 +43,9 @@ use foundation::Foundation;
 use halves::Halves;
 use refused::RefusedFile;
 use settings::spending_limits;
-use upkeep::{favour, hold_against_chain, keep_uses, prune, rise_above_others, used_before};
+use upkeep::{
+    favour, hold_against_chain, keep_uses, prune, publish_unstored, rise_above_others, used_before,
+};
 
 /// The longest time that a node which is told to end waits for running calls.
 pub const DRAIN_MAX: Duration = Duration::from_secs(20);
@@ -165,6 +167,7 @@ impl Node {
         self.spawn(self.handles.backups.clone().run());
         self.spawn(self.handles.health.clone().run());
         self.spawn(rise_above_others(self.handles.clone()));
+        self.spawn(publish_unstored(self.handles.clone()));
         self.spawn(prune(ledger.clone(), chain.clone()));
         self.spawn(hold_against_chain(ledger.clone(), chain.clone()));
         self.spawn(keep_uses(ledger.clone(), secrets.clone()));

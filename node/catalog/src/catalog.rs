@@ -85,6 +85,15 @@ pub struct Counts {
     pub taken: u64,
 }
 
+/// The part of a catalog that fails, as on a full disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failing {
+    /// New listings are not stored.
+    Storage,
+    /// Listings are stored, and searches do not find all of them.
+    Index,
+}
+
 /// A listing with what the catalog knows about it.
 #[derive(Clone, Debug)]
 pub struct CatalogEntry {
@@ -203,9 +212,13 @@ impl Catalog {
         self.inner.shared.options.shards
     }
 
-    /// Returns whether listings could not be stored lately, as on a full disk.
-    pub fn has_failed(&self) -> bool {
-        self.inner.shared.store.has_failed()
+    /// Returns what could not be written lately, as on a full disk.
+    pub fn failing(&self) -> Option<Failing> {
+        let shared = &self.inner.shared;
+        if shared.store.has_failed() {
+            return Some(Failing::Storage);
+        }
+        shared.is_index_behind.load(Ordering::Relaxed).then_some(Failing::Index)
     }
 
     /// Returns whether all places are taken.

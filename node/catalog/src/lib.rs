@@ -23,7 +23,7 @@ mod sync;
 mod verdict;
 mod writer;
 
-pub use catalog::{Catalog, CatalogEntry, Counts, OpenedCatalog};
+pub use catalog::{Catalog, CatalogEntry, Counts, Failing, OpenedCatalog};
 pub use error::{CatalogError, Result};
 pub use listings::{LookAlike, NAMED_MAX, NameLook, NamedService, State};
 pub use options::{Limits, Options};

@@ -1,6 +1,6 @@
 //! State shared by handle and writer: the listings, the gate, the store and the index, each behind its own lock.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use farthing_protocol::{ServiceId, shards::Shards, sync::ItemName};
 use parking_lot::{Mutex, RwLock};
@@ -34,6 +34,8 @@ pub(crate) struct Shared {
     pub(crate) changes: broadcast::Sender<ServiceId>,
     /// Versions stored since the start.
     pub(crate) taken: AtomicU64,
+    /// The index could not learn what was stored, and is tried again.
+    pub(crate) is_index_behind: AtomicBool,
     /// The writer puts and removes; everybody may tell that an owner was seen.
     pub(crate) listings: RwLock<Listings>,
     pub(crate) gate: Mutex<Gate>,
@@ -45,7 +47,8 @@ impl Shared {
         let refused = Refused::new(options.limits.refused_max);
         let (listings, gate) = (RwLock::new(listings), Mutex::new(Gate { sources, refused }));
         let (changes, _) = broadcast::channel(CHANGES_MAX);
-        Self { options, store, index, changes, taken: AtomicU64::new(0), listings, gate }
+        let (taken, is_index_behind) = (AtomicU64::new(0), AtomicBool::new(false));
+        Self { options, store, index, changes, taken, is_index_behind, listings, gate }
     }
 
     /// After the storage failed: the file is opened again, and what is stored counts.

@@ -228,6 +228,11 @@ impl Store {
         self.failed.load(Ordering::Relaxed)
     }
 
+    /// Returns whether the file failed and could not be opened again.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.database.read().is_none()
+    }
+
     /// Leaves the file as one that failed.
     #[cfg(test)]
     pub(crate) fn fail(&self) {

@@ -129,7 +129,13 @@ impl StoreWriter {
         loop {
             match jobs.recv_timeout(self.patience()) {
                 Ok(job) => self.write(job, jobs),
-                Err(RecvTimeoutError::Timeout) if self.unindexed.is_empty() => self.rest(),
+                Err(RecvTimeoutError::Timeout) if self.unindexed.is_empty() => {
+                    self.rest();
+                    // Memory may have what was not stored, and no job may come that would notice.
+                    if self.shared.store.is_closed() {
+                        self.shared.reload();
+                    }
+                }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -271,6 +277,7 @@ impl StoreWriter {
         let slots: BTreeSet<Slot> = self.unindexed.iter().copied().take(INDEX_SLOTS_MAX).collect();
         let taught = self.try_teach(&slots);
         self.indexed_at = Some(Instant::now());
+        self.shared.is_index_behind.store(taught.is_err(), Ordering::Relaxed);
         match taught {
             Ok(()) => {
                 self.index_every = INDEX_EVERY;

@@ -27,6 +27,7 @@ use super::{
     input,
     output::table,
     pick::{self, OwnService, ServiceName},
+    visible::one_line,
 };
 
 #[derive(Debug, Subcommand)]
@@ -164,6 +165,9 @@ pub(super) async fn api(context: &Context, verb: Api) -> Result<(), Failure> {
                 |shown: &types::ApiShown| if yes { show::added(shown) } else { show::published(shown) };
             context.output.data(&shown, told)?;
             warn_of_double(context, &node, &api).await?;
+            if shown.api.unpublished.is_some() {
+                return Ok(());
+            }
             warn_of_look_alike(context, &node, api.id.0).await?;
             warn_of_clock(context, &node).await?;
             return tell_how_far_it_got(context, &node, api.id.0).await;
@@ -241,6 +245,10 @@ pub(super) async fn api(context: &Context, verb: Api) -> Result<(), Failure> {
     };
     context.output.data(&api, |api| list(std::slice::from_ref(api)))?;
     warn_of_clock(context, &node).await?;
+    // The list has said why nobody has it.
+    if api.unpublished.is_some() {
+        return Ok(());
+    }
     tell_how_far_it_got(context, &node, api.id.0).await
 }
 
@@ -439,7 +447,16 @@ fn list(apis: &[types::Api]) -> String {
         ]
     };
     let heading = ["SERVICE", "NAME", "STATE", "PRICE", "OPERATIONS", "CALLS", "EARNED", "UPSTREAM"];
-    table(heading, apis.iter().map(row))
+    let unpublished = |api: &types::Api| {
+        let why = api.unpublished.as_ref()?;
+        Some(format!("“{}” is stored here. This version is not published yet: {why}.", one_line(&api.name)))
+    };
+    let mut text = table(heading, apis.iter().map(row));
+    let told: Vec<String> = apis.iter().filter_map(unpublished).collect();
+    if !told.is_empty() {
+        text += &format!("\n\n{}", told.join("\n"));
+    }
+    text
 }
 
 #[cfg(test)]

@@ -281,6 +281,9 @@ fn found(page: &CatalogPage) -> String {
     if let Some(scope) = &page.scope {
         text += &format!("\n\n{}", scope.words);
     }
+    if let Some(lacking) = &page.lacking {
+        text += &format!("\n\n{lacking}");
+    }
     // Where nothing was found, nothing stands before it.
     text.trim_start().to_owned()
 }
@@ -414,5 +417,11 @@ mod tests {
         let of_all = CatalogPage::default();
         assert!(!found(&of_all).contains("shards"));
         assert_eq!(found(&CatalogPage { scope: Some(scope), ..of_all }), words, "and with nothing before it");
+    }
+
+    #[test]
+    fn a_search_that_may_lack_services_says_so() {
+        let lacking = "Services may be missing here.".to_owned();
+        assert_eq!(found(&CatalogPage { lacking: Some(lacking.clone()), ..CatalogPage::default() }), lacking);
     }
 }

@@ -42,7 +42,7 @@ pub struct Init {
     yes: bool,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 struct InitOutcome {
     address: String,
     data_dir: String,
@@ -211,7 +211,20 @@ fn otherwise(found: &Loaded, name: &str, wanted: &str) -> Failure {
         .next("change it there, or leave the option out here")
 }
 
+/// Makes all of it. If only a part can be made, the error says that the wallet is there.
 fn make(plan: &Plan) -> anyhow::Result<InitOutcome> {
+    let data_dir = &plan.config.node.data_dir;
+    let had_wallet = Wallet::exists(data_dir);
+    make_parts(plan).map_err(|error| match !had_wallet && Wallet::exists(data_dir) {
+        true => error.context(format!(
+            "your node is not complete. Its new wallet is in {} already, and the next `farthing init` continues with it",
+            data_dir.display()
+        )),
+        false => error,
+    })
+}
+
+fn make_parts(plan: &Plan) -> anyhow::Result<InitOutcome> {
     let Plan { config, file, .. } = plan;
     let data_dir = &config.node.data_dir;
     let locked = LockedHome::lock(data_dir)?;

@@ -15,13 +15,16 @@ use farthing_bridge::{
     form, outline,
 };
 use farthing_catalog as store;
-use farthing_control::types::{
-    CallForm, CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSamples, CatalogService,
-    CatalogSort, CatalogState, Count, Counts, KindCount, LookAlike, NamedService, OperationReference,
-    PriceCount, Text, VersionNote,
+use farthing_control::{
+    capital,
+    types::{
+        CallForm, CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSamples, CatalogService,
+        CatalogSort, CatalogState, Count, Counts, KindCount, LookAlike, NamedService, OperationReference,
+        PriceCount, Text, VersionNote,
+    },
 };
 use farthing_discovery::{
-    Asker, CatalogError, KnownService, Queuer, SearchAnswer,
+    Asker, CatalogError, KnownService, Queuer, SearchAnswer, cause_and_next,
     documents::{self, WritingFailed},
     method_of, time_of,
 };
@@ -93,7 +96,14 @@ async fn search(State(node): State<Handles>, Json(query): Json<CatalogQuery>) ->
             samples: facets.samples,
         },
         scope: scope.as_ref().map(scope::shown),
+        lacking: node.catalog.failing().map(lacking),
     }))
+}
+
+/// Says of an answer that a catalog of which a part fails may lack some of it.
+fn lacking(failing: store::Failing) -> String {
+    let (cause, next) = cause_and_next(failing);
+    format!("Services may be missing here: {cause}. {}.", capital(next))
 }
 
 answer!(NamedServices: named);

@@ -16,7 +16,7 @@ use farthing_control::types::{
     Offer, OfferParameter, OperationName, PriceRequest, Rescan, RescanRequest, ServiceFile, Text,
     VersionNote,
 };
-use farthing_discovery::{documents, method_of, time_of};
+use farthing_discovery::{UNSTORED, UNSTORED_NEXT, documents, method_of, time_of};
 use farthing_gateway::services::address;
 use farthing_node::{handles::Handles, history::tally::Count};
 use farthing_owner::{edit::means_to_end, registry::Registered, samples, upstream::AddressClass};
@@ -171,10 +171,15 @@ async fn counted(node: &Handles, service: &Registered) -> Result<Api, Failed> {
 
 fn api(node: &Handles, service: &Registered, count: Count) -> Api {
     let listing = service.listing();
+    let is_unstored = node.catalog.is_unstored(listing.service);
     Api {
         id: listing.service.into(),
         name: listing.name.clone(),
-        state: if listing.paused { ApiState::Paused } else { ApiState::Published },
+        state: match (listing.paused, is_unstored) {
+            (true, _) => ApiState::Paused,
+            (false, true) => ApiState::Unpublished,
+            (false, false) => ApiState::Published,
+        },
         upstream: service.upstream_url().to_owned(),
         upstream_class: distance(service.upstream().class()),
         price: listing.price.into(),
@@ -194,6 +199,7 @@ fn api(node: &Handles, service: &Registered, count: Count) -> Api {
         last_call_secs: count.last_secs,
         upstream_median_us: service.upstream().median_us(),
         health: node.health.last(listing.service),
+        unpublished: is_unstored.then(|| format!("{UNSTORED}; {UNSTORED_NEXT}")),
     }
 }
 

@@ -12,10 +12,9 @@ use farthing_control::{
     counted,
     types::{Alert, AlertKind, AlertSeverity, ChainStatus, Check, Doctor, Eth, Status},
 };
-use farthing_discovery::{NOT_STORED, NOT_STORED_NEXT};
 use farthing_network::{AddressCheck, AddressSource, BootstrapPeer, NetworkStatus, ReachState};
 use farthing_node::{
-    alerts::{TWIN, TWIN_NEXT},
+    alerts::{TWIN, TWIN_NEXT, catalog_alert},
     handles::Handles,
     status::{clock_off, has_public_head},
 };
@@ -120,7 +119,7 @@ async fn doctor(State(node): State<Handles>) -> Json<Doctor> {
         ),
         chain(&node),
         wallet(&node),
-        check("catalog", catalog(&node)),
+        catalog(&node),
         check(
             "network",
             if is_twin_there {
@@ -144,9 +143,10 @@ async fn doctor(State(node): State<Handles>) -> Json<Doctor> {
 }
 
 /// Tells how much of the network is known here, and whether more can be stored.
-fn catalog(node: &Handles) -> Result<String, (String, &'static str)> {
-    if node.catalog.has_failed() {
-        return Err((NOT_STORED.to_owned(), NOT_STORED_NEXT));
+fn catalog(node: &Handles) -> Check {
+    let name = "catalog".to_owned();
+    if let Some(failing) = node.catalog.failing() {
+        return Check { name, ..of_alert(catalog_alert(failing)) };
     }
     let known = node.catalog.counts();
     let mut told = format!("{} of {}", counted(known.listings, "service"), counted(known.owners, "owner"));
@@ -157,7 +157,7 @@ fn catalog(node: &Handles) -> Result<String, (String, &'static str)> {
     if node.catalog.is_full() {
         told += "; the storage for listings is full: raise catalog.listings_max, or keep fewer shards (catalog.shards)";
     }
-    Ok(told)
+    Check { name, good: true, detail: told, next: None }
 }
 
 fn check(name: &str, result: Result<String, (String, &str)>) -> Check {

@@ -38,7 +38,7 @@ pub(super) fn alert(alert: &types::Alert) -> Alert {
         }
         AlertKind::DiskLow => ("The disk is nearly full", "Free disk space", None),
         AlertKind::CatalogFailed => {
-            ("New listings cannot be stored", "Free disk space, or check the disk", None)
+            ("The catalog cannot be written", "Free disk space, or check the disk", None)
         }
         AlertKind::WalletTwice => (
             "Two nodes run with this wallet",

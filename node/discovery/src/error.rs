@@ -10,10 +10,28 @@ use farthing_protocol::{Address, ServiceId};
 use super::KnownError;
 
 /// The effect of a catalog that stores nothing, and what to do about it.
-pub const NOT_STORED: &str = "new listings cannot be stored, so this node finds no new services and tells no other node of \
-                              changes to its own; its calls and its sales go on";
-pub const NOT_STORED_NEXT: &str = "free disk space or check the disk; the node tries again with the next listing. If that \
-                                   fails, restart the node";
+const NOT_STORED: &str = "new listings cannot be stored, so this node finds no new services and tells no other node of \
+                          changes to its own; its calls and its sales go on";
+const NOT_STORED_NEXT: &str = "free disk space or check the disk; the node tries again with the next listing. If that \
+                               fails, restart the node";
+
+/// The effect of a search index that cannot be written, and what to do about it.
+const INDEX_BEHIND: &str = "the search index cannot be written, so searches of this node do not find all services; other nodes \
+                            find its services, and its calls and its sales go on";
+const INDEX_BEHIND_NEXT: &str = "free disk space or check the disk; the node tries again every minute";
+
+/// The reason that other nodes lack a version of a service of this node, and what to do about it.
+pub const UNSTORED: &str = "this node's catalog could not store its listing";
+pub const UNSTORED_NEXT: &str =
+    "free disk space or check the disk; the node tries again every minute at least, and then publishes it";
+
+/// Returns the effect of a catalog of which a part fails, and what to do about it.
+pub const fn cause_and_next(failing: store::Failing) -> (&'static str, &'static str) {
+    match failing {
+        store::Failing::Storage => (NOT_STORED, NOT_STORED_NEXT),
+        store::Failing::Index => (INDEX_BEHIND, INDEX_BEHIND_NEXT),
+    }
+}
 
 /// The reason that pinned content cannot be had from its owner, or is none. What fails here is never told as that.
 #[derive(Clone, Debug, thiserror::Error)]

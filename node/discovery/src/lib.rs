@@ -8,6 +8,7 @@
 //!    [`KnownService`] checks and indexes them. Nothing found here is believed without its owner's signature.
 
 use std::{
+    collections::BTreeSet,
     num::NonZeroUsize,
     path::PathBuf,
     sync::{
@@ -59,7 +60,7 @@ mod versions;
 
 pub use asker::{Asker, Queuer};
 pub use condition::{Condition, NOT_MODIFIED};
-pub use error::{CatalogError, ContentError, NOT_STORED, NOT_STORED_NEXT};
+pub use error::{CatalogError, ContentError, UNSTORED, UNSTORED_NEXT, cause_and_next};
 pub use known::{
     CallPlan, KnownError, KnownService, PlanError, answers_html, kind_of, method_of, operation_name, time_of,
 };
@@ -122,6 +123,8 @@ struct CatalogInner {
     news: mpsc::Sender<News>,
     /// Somebody told of a later version of an own service.
     overtaken: Notify,
+    /// Own services whose newest version the store could not take.
+    unstored: Mutex<BTreeSet<ServiceId>>,
     ways: Ways,
 }
 
@@ -187,6 +190,7 @@ impl Catalog {
             seen: Arc::default(),
             news,
             overtaken: Notify::new(),
+            unstored: Mutex::default(),
             ways: Ways::default(),
         };
         (Self(Arc::new(inner)), heard)

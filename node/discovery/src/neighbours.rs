@@ -7,6 +7,7 @@
 //! 4. [`Catalog::answer`] answers questions about single services and content.
 
 use std::{
+    collections::BTreeSet,
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
@@ -71,8 +72,15 @@ impl Catalog {
             }
         };
         let verdicts = self.0.store.offer(listings.clone(), store::Source::Own, clock::now_secs()).await;
-        let (mut is_new, mut overtaken) = (false, Vec::new());
+        let failing = self.0.store.failing();
+        let earlier = self.0.unstored.lock().clone();
+        let (mut is_new, mut overtaken, mut unstored) = (false, Vec::new(), BTreeSet::new());
         for (listing, verdict) in listings.iter().zip(verdicts) {
+            if let Ok(Listing { service, .. }) = listing.claimed()
+                && is_unstored(&verdict, failing, earlier.contains(&service))
+            {
+                unstored.insert(service);
+            }
             match verdict {
                 store::Verdict::Stored => {
                     is_new = true;
@@ -85,10 +93,21 @@ impl Catalog {
                 }
             }
         }
+        *self.0.unstored.lock() = unstored;
         if is_new {
             self.tell(News::Own);
         }
         overtaken
+    }
+
+    /// Returns whether the store could not take the newest version of an own service, so that no other node hears of it.
+    pub fn is_unstored(&self, own: ServiceId) -> bool {
+        self.0.unstored.lock().contains(&own)
+    }
+
+    /// Returns whether an own service is unstored, and [`Catalog::publish`] is worth a repeat.
+    pub fn has_unstored(&self) -> bool {
+        !self.0.unstored.lock().is_empty()
     }
 
     /// A later version of an own listing, unless that says that the service is retired.
@@ -285,6 +304,15 @@ impl Catalog {
             }
             unknown = rest;
         }
+    }
+}
+
+/// Decides whether an own listing is not stored. One that is known may be in memory alone, until the file is opened again.
+fn is_unstored(verdict: &store::Verdict, failing: Option<store::Failing>, was_unstored: bool) -> bool {
+    match verdict {
+        store::Verdict::Refused(store::Reason::Storage) => true,
+        store::Verdict::Known => was_unstored && failing == Some(store::Failing::Storage),
+        store::Verdict::Stored | store::Verdict::Refused(_) => false,
     }
 }
 

@@ -185,9 +185,9 @@ impl Catalog {
         self.0.store.shards()
     }
 
-    /// Returns whether listings could not be stored lately, as on a full disk; [`super::NOT_STORED`] tells the effect.
-    pub fn has_failed(&self) -> bool {
-        self.0.store.has_failed()
+    /// Returns what could not be written lately, as on a full disk; [`super::cause_and_next`] tells the effect.
+    pub fn failing(&self) -> Option<store::Failing> {
+        self.0.store.failing()
     }
 
     /// Returns whether there is no place for more listings.

@@ -4,9 +4,14 @@
 //! Every round looks at the servers; every 20th asks neighbours, one question each for all services. [`NotedHealth::ails`] decides
 //! what is bad; what failed once may have been a restart of the server, and is looked at again first.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use farthing_control::types::{AlertKind, ListingHealth, Text};
+use farthing_discovery::{Catalog, UNSTORED, UNSTORED_NEXT};
 use farthing_ledger::{Ledger, LedgerError, Namespace};
 use farthing_network::NetworkHandle;
 use farthing_os::clock;
@@ -61,14 +66,26 @@ pub struct HealthProblem {
     pub kind: AlertKind,
     pub service: ServiceId,
     pub cause: String,
-    pub action: &'static str,
+    pub action: String,
+}
+
+/// Facts about the node that explain why others lack a listing.
+struct Sources<'a> {
+    /// This node's catalog could not store the listing, so it told nobody of it.
+    is_unstored: bool,
+    /// The ports that others connect to.
+    ports: &'a BTreeSet<u16>,
 }
 
 impl NotedHealth {
     /// Lists the problems of a service that is for sale.
-    fn ails(&self, listing: &Listing) -> Vec<HealthProblem> {
-        let ailing =
-            |kind, cause: String, action| HealthProblem { kind, service: listing.service, cause, action };
+    fn ails(&self, listing: &Listing, sources: &Sources<'_>) -> Vec<HealthProblem> {
+        let ailing = |kind, cause: String, action: String| HealthProblem {
+            kind,
+            service: listing.service,
+            cause,
+            action,
+        };
         let (health, name) = (&self.health, &listing.name);
         let mut ails = Vec::new();
         if listing.paused {
@@ -82,21 +99,27 @@ impl NotedHealth {
             } else {
                 "start your server, or pause the service"
             };
-            ails.push(ailing(AlertKind::ServerDown, cause, action));
+            ails.push(ailing(AlertKind::ServerDown, cause, action.to_owned()));
         }
         let heard = health.asked.saturating_sub(health.silent);
         let is_new = health.asked_secs < listing.updated_secs + SPREADS_WITHIN_SECS;
         if heard > 0 && health.current + health.earlier == 0 && !is_new {
-            let cause =
+            let unseen =
                 format!("none of the {heard} nodes that were asked has “{name}”, so nobody can find it");
-            ails.push(ailing(
-                AlertKind::ListingUnseen,
-                cause,
-                "check with `farthing net reach` that others can connect to port 3001",
-            ));
+            let (cause, action) = match sources.is_unstored {
+                true => (format!("{unseen}, because {UNSTORED}"), UNSTORED_NEXT.to_owned()),
+                false => (unseen, check_reach(sources.ports)),
+            };
+            ails.push(ailing(AlertKind::ListingUnseen, cause, action));
         }
         ails
     }
+}
+
+fn check_reach(ports: &BTreeSet<u16>) -> String {
+    let named: Vec<String> = ports.iter().map(u16::to_string).collect();
+    let ports = if named.len() == 1 { "port" } else { "ports" };
+    format!("check with `farthing net reach` that others can connect to {ports} {}", named.join(" and "))
 }
 
 /// The health of all services. A cheap handle.
@@ -106,6 +129,7 @@ pub struct Health(Arc<HealthInner>);
 #[derive(Debug)]
 struct HealthInner {
     registry: Registry,
+    catalog: Catalog,
     network: NetworkHandle,
     ledger: Ledger,
     noted: Mutex<BTreeMap<Text<ServiceId>, NotedHealth>>,
@@ -116,7 +140,12 @@ type AsStored = Vec<(Text<ServiceId>, NotedHealth)>;
 
 impl Health {
     /// Goes on with what was known before the last stop.
-    pub fn restore(registry: Registry, network: NetworkHandle, ledger: Ledger) -> Result<Self, LedgerError> {
+    pub fn restore(
+        registry: Registry,
+        catalog: Catalog,
+        network: NetworkHandle,
+        ledger: Ledger,
+    ) -> Result<Self, LedgerError> {
         let stored = ledger.get(Namespace::Settings, STORED_KEY)?;
         // Nothing depends on it: what cannot be read is found out again.
         let stored: AsStored =
@@ -127,7 +156,8 @@ impl Health {
             }
         }
         let noted = Mutex::new(stored.iter().cloned().collect());
-        Ok(Self(Arc::new(HealthInner { registry, network, ledger, noted, stored: Mutex::new(stored) })))
+        let stored = Mutex::new(stored);
+        Ok(Self(Arc::new(HealthInner { registry, catalog, network, ledger, noted, stored })))
     }
 
     /// Returns what was found last; `None` before anything was.
@@ -139,9 +169,13 @@ impl Health {
     /// Lists the problems that need the owner now.
     pub fn ailing(&self) -> Vec<HealthProblem> {
         let services = self.0.registry.all();
+        let ports = self.0.network.status().borrow().ports.clone();
         let noted = self.0.noted.lock();
         let of = |service: &Arc<Registered>| {
-            noted.get(&Text(service.listing().service)).map(|noted| noted.ails(service.listing()))
+            let listing = service.listing();
+            let is_unstored = self.0.catalog.is_unstored(listing.service);
+            let sources = Sources { is_unstored, ports: &ports };
+            noted.get(&Text(listing.service)).map(|noted| noted.ails(listing, &sources))
         };
         services.iter().filter_map(of).flatten().collect()
     }
@@ -355,6 +389,10 @@ mod tests {
         }
     }
 
+    fn sources(is_unstored: bool, ports: &BTreeSet<u16>) -> Sources<'_> {
+        Sources { is_unstored, ports }
+    }
+
     fn noted(failures: u32, current: u64, asked: u64, silent: u64, asked_secs: u64) -> NotedHealth {
         let health = ListingHealth { asked_secs, asked, current, silent, ..ListingHealth::default() };
         NotedHealth { health, failures, ..NotedHealth::default() }
@@ -374,9 +412,23 @@ mod tests {
             (noted(0, 0, 0, 0, late), &[]),
             (noted(3, 0, 1, 0, late), &["server-down", "listing-unseen"]),
         ] {
-            let kinds: Vec<&str> = noted.ails(&listing(false)).iter().map(|one| one.kind.name()).collect();
+            let ails = |paused| noted.ails(&listing(paused), &sources(false, &[3001].into()));
+            let kinds: Vec<&str> = ails(false).iter().map(|one| one.kind.name()).collect();
             assert_eq!(kinds, told, "{noted:?}");
-            assert_eq!(noted.ails(&listing(true)), [], "what rests ails nothing");
+            assert_eq!(ails(true), [], "what rests ails nothing");
         }
+    }
+
+    #[test]
+    fn a_listing_that_nobody_has_is_told_with_its_cause_and_this_node_s_ports() {
+        let unseen = noted(0, 0, 8, 0, 1_000 + SPREADS_WITHIN_SECS);
+        let told = |is_unstored, ports: &BTreeSet<u16>| {
+            let problem = unseen.ails(&listing(false), &sources(is_unstored, ports)).remove(0);
+            (problem.cause.contains(UNSTORED), problem.action)
+        };
+        let (is_of_catalog, action) = told(false, &[3101].into());
+        assert!(!is_of_catalog && action.ends_with("connect to port 3101"), "{action}");
+        assert!(told(false, &[3101, 4101].into()).1.ends_with("connect to ports 3101 and 4101"));
+        assert_eq!(told(true, &[3101].into()), (true, UNSTORED_NEXT.to_owned()));
     }
 }

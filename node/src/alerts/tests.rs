@@ -190,10 +190,12 @@ fn a_disk_that_is_nearly_full_is_told_first() {
 }
 
 #[test]
-fn a_catalog_that_stores_nothing_is_told_and_leaves_the_node_ready() {
-    let alerts = current(&NodeFacts { has_catalog_failed: true, ..well() }, &levels());
-    let told: Vec<_> = alerts.iter().map(|alert| (alert.kind, alert.severity)).collect();
-    assert_eq!(told, [(AlertKind::CatalogFailed, Warning)]);
+fn a_catalog_that_cannot_be_written_is_told_and_leaves_the_node_ready() {
+    for (failing, severity) in [(Failing::Storage, Error), (Failing::Index, Warning)] {
+        let alerts = current(&NodeFacts { catalog: Some(failing), ..well() }, &levels());
+        let told: Vec<_> = alerts.iter().map(|alert| (alert.kind, alert.severity)).collect();
+        assert_eq!(told, [(AlertKind::CatalogFailed, severity)]);
+    }
 }
 
 #[test]

@@ -190,7 +190,8 @@ impl Foundation {
     }
 
     pub(super) fn health(&self) -> Result<Health, LedgerError> {
-        Health::restore(self.registry.clone(), self.network.clone(), self.ledger.clone())
+        let (registry, catalog) = (self.registry.clone(), self.catalog.clone());
+        Health::restore(registry, catalog, self.network.clone(), self.ledger.clone())
     }
 
     pub(super) fn alerts(

@@ -20,6 +20,9 @@ use crate::{consumer::channels::PayerChannels, handles::Handles, secrets::Secret
 /// Doubled with each rise.
 const RISES_AFTER: Duration = Duration::from_secs(5);
 const RISES_AFTER_MAX: Duration = Duration::from_secs(600);
+/// Doubled with each attempt that stores nothing.
+const PUBLISHES_AFTER: Duration = Duration::from_secs(5);
+const PUBLISHES_AFTER_MAX: Duration = Duration::from_secs(60);
 const PRUNE_EVERY: Duration = Duration::from_secs(3600);
 /// A new channel is used at once, and a stranger's call may have to wait.
 const FAVOUR_EVERY: Duration = Duration::from_secs(2);
@@ -53,6 +56,20 @@ pub(super) async fn rise_above_others(handles: Handles) {
         handles.publish().await;
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(RISES_AFTER_MAX);
+    }
+}
+
+/// Publishes again what the catalog could not store, as on a full disk, until it does: nothing else may change for days.
+pub(super) async fn publish_unstored(handles: Handles) {
+    let mut pause = PUBLISHES_AFTER;
+    loop {
+        tokio::time::sleep(pause).await;
+        if !handles.catalog.has_unstored() {
+            pause = PUBLISHES_AFTER;
+            continue;
+        }
+        handles.publish().await;
+        pause = (pause * 2).min(PUBLISHES_AFTER_MAX);
     }
 }
 

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use farthing_catalog::{Catalog, CatalogError, Options, Query, Verdict};
+use farthing_catalog::{Catalog, CatalogError, Failing, Options, Query, Verdict};
 use farthing_protocol::keccak256;
 
 use crate::world::{NOW_SECS, World, key, own, pushed, service, signed, words};
@@ -148,6 +148,24 @@ async fn a_file_where_the_index_should_be_and_a_folder_for_the_cache_are_moved_a
     assert!(folder.join("content.redb.damaged-1").is_dir());
     world.catalog.settled().await.unwrap();
     assert_eq!(world.names(words("earthquakes")).await, ["Earthquakes"]);
+}
+
+#[tokio::test]
+async fn an_index_that_cannot_be_written_is_told_until_it_has_learned_what_it_missed() {
+    let world = with_one_listing().await;
+    assert_eq!(world.catalog.failing(), None);
+    let (index, aside) = (world.folder.path().join("catalog-index"), world.folder.path().join("index-aside"));
+    fs::rename(&index, &aside).unwrap();
+    let listing = signed(2, 2, |listing| listing.name = "Planets".to_owned());
+    assert_eq!(world.offer(&listing, pushed()).await, Verdict::Stored, "the store works");
+    assert!(world.catalog.settled().await.is_err());
+    assert_eq!(world.catalog.failing(), Some(Failing::Index));
+    // Whatever was made in its place goes.
+    let _ = fs::remove_dir_all(&index);
+    fs::rename(&aside, &index).unwrap();
+    world.catalog.settled().await.unwrap();
+    assert_eq!(world.catalog.failing(), None);
+    assert_eq!(world.names(words("planets")).await, ["Planets"]);
 }
 
 /// A file with the words of a segment.

@@ -20,8 +20,11 @@ pub(super) fn added(shown: &ApiShown) -> String {
     text + &published(shown)
 }
 
-/// Writes the line that tells how others buy it.
+/// Writes the line that tells how others buy it, or why they cannot yet.
 pub(super) fn published(shown: &ApiShown) -> String {
+    if let Some(why) = &shown.api.unpublished {
+        return format!("The service is stored here. It is not published yet: {why}.\n");
+    }
     // One that runs as it stands, if there is such.
     let is_whole = |offer: &&Offer| offer.body.is_none() && offer.parameters.iter().all(|one| !one.required);
     let offer = shown.offers.iter().find(is_whole).or_else(|| shown.offers.first());

@@ -196,3 +196,17 @@ fn on_a_folder_with_a_wallet_and_in_a_container_nothing_but_the_chain_is_asked()
         assert!(written(&plan).contains("base-sepolia"));
     }
 }
+
+#[test]
+fn an_incomplete_node_s_wallet_is_named_and_the_next_attempt_continues_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let tls = folder.path().join("tls");
+    std::fs::write(&tls, "a file, not a folder").unwrap();
+    let attempt = || make(&alone(outside(folder.path()), Some("base-sepolia"), None).unwrap());
+    let failed = format!("{:#}", attempt().unwrap_err());
+    assert!(failed.contains(&format!("new wallet is in {}", folder.path().display())), "{failed}");
+    let failed = format!("{:#}", attempt().unwrap_err());
+    assert!(!failed.contains("new wallet"), "it is not new any more: {failed}");
+    std::fs::remove_file(&tls).unwrap();
+    assert!(!attempt().unwrap().created);
+}

@@ -137,6 +137,7 @@ pub(super) fn row(api: &Api, now_secs: u64) -> ApiRow {
 pub(super) const fn state(state: ApiState) -> (&'static str, &'static str) {
     match state {
         ApiState::Published => ("Live", "good"),
+        ApiState::Unpublished => ("Not published", "bad"),
         ApiState::Paused => ("Paused", "bad"),
         ApiState::Removed => ("Retired", "plain"),
     }

@@ -69,6 +69,7 @@ struct CatalogTemplate {
     chosen: Vec<Choice>,
     /// The part of the network that was searched, where that is not all of it.
     scope: Option<String>,
+    lacking: Option<String>,
     previous: Option<String>,
     next: Option<String>,
     /// The reason that nothing could be searched for.
@@ -141,6 +142,7 @@ pub(super) async fn show(visit: Visit, Query(mut asked): Query<CatalogParams>) -
         facets: facets(&asked, &found),
         chosen: chosen(&asked),
         scope: found.scope.map(|scope| scope.words),
+        lacking: found.lacking,
         previous: (asked.page > 0).then(|| asked.with(|asked| asked.page -= 1)),
         next: (shown_to < found.total).then(|| asked.with(|asked| asked.page += 1)),
         problem,

@@ -28,7 +28,7 @@ words! {
         /// The chain shows no new block, and soon this node sells nothing.
         ChainStale = "chain-stale",
         DiskLow = "disk-low",
-        /// The listings of the network cannot be stored; calls and sales go on.
+        /// The listings of the network, or their search index, cannot be written; calls and sales go on.
         CatalogFailed = "catalog-failed",
         ClockOff = "clock-off",
         /// Two nodes run with one wallet.

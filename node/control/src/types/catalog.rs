@@ -54,6 +54,9 @@ pub struct CatalogPage {
     /// The part of the network that was searched, where the node does not keep all listings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<SearchScope>,
+    /// The reason that services of what the node should have may be missing, as a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lacking: Option<String>,
 }
 
 /// The part of the network that a search covered, on a node that does not keep all of its listings.

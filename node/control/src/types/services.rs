@@ -119,12 +119,17 @@ pub struct Api {
     pub upstream_median_us: Option<u64>,
     /// The last findings on its listing and its server; `None` before the first look.
     pub health: Option<ListingHealth>,
+    /// The reason that no other node hears of this version, and what to do; `None` once it is published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unpublished: Option<String>,
 }
 
 words! {
     /// The state of one of my services.
     ApiState {
         Published = "published",
+        /// It is stored, and its listing is not published yet.
+        Unpublished = "unpublished",
         Paused = "paused",
         Removed = "removed",
     }
