@@ -95,8 +95,11 @@ async fn call(
 answer!(CancelCall: cancel);
 async fn cancel(State(node): State<Handles>, Path(key): Path<String>) -> Reply<CancelledCall> {
     let key = key.parse::<CallKey>().map_err(|error| wrong("key", &error))?;
-    let cancel = |call_id| node.consumer.cancel(call_id).map(|stage| (call_id, stage));
-    let (call_id, stage) = key.bought().and_then(cancel).ok_or_else(|| {
+    let cancelled = match key.bought() {
+        Some(call_id) => node.consumer.cancel(call_id).await.map(|stage| (call_id, stage)),
+        None => None,
+    };
+    let (call_id, stage) = cancelled.ok_or_else(|| {
         let next = "`farthing calls` with its call id shows how it ended.";
         Failed::new(StatusCode::NOT_FOUND, &format!("no program of this node waits for a call {key}"), next)
     })?;
