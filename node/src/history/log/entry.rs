@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use farthing_control::types::{CallOutcome, CallProblem, CallSide, LoggedCall};
+use farthing_control::types::{CallOutcome, CallProblem, CallSide, CancelStage, LoggedCall, ProblemName};
 use farthing_ledger::{CallRow, Promise, Purchase, PurchaseEnd};
-use farthing_protocol::{CallId, Outcome, ServiceId, Usdc};
+use farthing_protocol::{CallId, Outcome, Refusal, RefusalCode, ServiceId, Usdc};
 use farthing_shared::{call_ends::Half, refused::RefusedCall};
 
 use super::CallKey;
@@ -64,7 +64,7 @@ impl<'a> CallFacts<'a> {
     pub(super) fn of_purchase(call: &'a Purchase, note: Option<&RefusedCall>) -> Self {
         let outcome = match (&call.end, note) {
             // It was not charged, whatever was known when its caller was told.
-            (PurchaseEnd::Released { is_refused: false, .. }, Some(note)) => {
+            (PurchaseEnd::Released { is_refused: false, .. }, Some(note)) if !call.end.may_have_run() => {
                 CallOutcome::of_problem(&note.code, Some(false))
             }
             (end, _) => outcome::of_purchase(end),
@@ -193,7 +193,7 @@ fn bought(call: &Purchase, note: Option<&RefusedCall>, names: &ServiceNames) -> 
         status: status.or_else(|| note.and_then(|note| note.status)),
         charged: Some(call.charged.into()),
         took_us: measured_us.or_else(|| note.map(|note| note.took_us)),
-        problem: reason.map(|reason| note.map_or_else(|| unnoted(call, reason), problem_of)),
+        problem: reason.map(|reason| ended(call, reason, note)),
         ..of_facts(CallKey::Bought(call.call_id), call.promised_secs, &facts, names)
     }
 }
@@ -244,6 +244,33 @@ pub(super) fn undecided(error: &BuyError) -> CallProblem {
     }
 }
 
+/// The reason that a purchase ended without an answer: as its caller was told, unless its end says more by now.
+fn ended(call: &Purchase, reason: String, note: Option<&RefusedCall>) -> CallProblem {
+    let told: Option<ProblemName> = note.and_then(|note| note.code.parse().ok());
+    match (note, told) {
+        (Some(note), Some(ProblemName::MayHaveRun)) => problem_of(note),
+        _ if call.end.may_have_run() => interrupted(),
+        (None, _) => unnoted(call, reason),
+        // Its caller was told that this would be found out.
+        (Some(note), Some(ProblemName::Cancelled)) if note.charged.is_none() => {
+            let next = BuyError::Cancelled(CancelStage::Unpromised).next_step().to_owned();
+            CallProblem { code: Some(note.code.clone()), detail: reason, next }
+        }
+        (Some(note), _) => problem_of(note),
+    }
+}
+
+/// The problem of a call that the service may have carried out, although nobody has its answer.
+fn interrupted() -> CallProblem {
+    let what = "the owner's node was interrupted while this call ran";
+    let error = BuyError::Refused(Refusal::new(RefusalCode::MayHaveRun, what));
+    CallProblem {
+        code: Some(ProblemName::MayHaveRun.to_string()),
+        detail: error.to_string(),
+        next: error.next_step().to_owned(),
+    }
+}
+
 /// The problem that the caller of a purchase got, as far as its record alone tells it.
 fn unnoted(call: &Purchase, reason: String) -> CallProblem {
     let PurchaseEnd::Acknowledged { outcome, status, .. } = &call.end else {
@@ -263,5 +290,56 @@ const fn code_of(outcome: Outcome) -> &'static str {
         Outcome::TimedOut => "upstream-timeout",
         Outcome::Oversize => "answer-too-large",
         _ => "upstream-failed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farthing_protocol::{
+        Address, ChannelId,
+        call::{ChargePolicy, Method},
+    };
+
+    use super::*;
+
+    fn released(reason: &str) -> Purchase {
+        Purchase {
+            call_id: CallId::from_bytes([1; 16]),
+            service: ServiceId::from_bytes([7; 16]),
+            owner: Address::ZERO,
+            channel: ChannelId::NONE,
+            secret: "default".to_owned(),
+            method: Method::Post,
+            path: "/wait".to_owned(),
+            request_hash: [0; 32],
+            price: Usdc::ZERO,
+            charge_policy: ChargePolicy::Success,
+            charged: Usdc::ZERO,
+            promised_secs: 1,
+            closed_secs: 2,
+            end: PurchaseEnd::Released { reason: reason.to_owned(), is_refused: false, in_doubt: true },
+        }
+    }
+
+    #[test]
+    fn a_cancelled_call_tells_how_it_ended_and_what_is_to_be_checked() {
+        let note = RefusedCall {
+            code: "cancelled".to_owned(),
+            next: "the call id shows how it ended".to_owned(),
+            charged: None,
+            ..RefusedCall::new(Half::Consumer, 1)
+        };
+        let shown = |reason| {
+            let call = released(reason);
+            let outcome = CallFacts::of_purchase(&call, Some(&note)).outcome;
+            let problem = ended(&call, reason.to_owned(), Some(&note));
+            (outcome, problem.code.unwrap(), problem.detail, problem.next)
+        };
+        let (outcome, code, _, next) = shown(RefusalCode::MayHaveRun.name());
+        assert_eq!((outcome, &*code), (CallOutcome::Failed, "may-have-run"));
+        assert!(next.starts_with("Check whether the call had its effect"), "{next}");
+        let (outcome, code, detail, next) = shown("never served");
+        assert_eq!((outcome, &*code, &*detail), (CallOutcome::Refused, "cancelled", "never served"));
+        assert!(next.starts_with("Send the call again"), "nothing is left to find out: {next}");
     }
 }
