@@ -340,14 +340,15 @@ impl Consumer {
     pub async fn buy(&self, order: Order) -> Result<Bought, BuyError> {
         let consumer = self.clone();
         let awaited = self.0.awaited.begin(&order);
-        let cancelled = awaited.cancelled();
+        let told = awaited.told();
         let task = self.0.tasks.spawn(async move {
             let call = BegunCall::new(order.call_id, order.service, order.method, &order.path);
             let bought = consumer.buy_now(order, &awaited).await;
             consumer.note_end(&call, &bought);
+            awaited.end(&bought);
             bought
         });
-        awaited::end_of(task, cancelled).await
+        awaited::end_of(task, told).await
     }
 
     async fn buy_now(&self, order: Order, awaited: &AwaitedCall) -> Result<Bought, BuyError> {
@@ -359,7 +360,7 @@ impl Consumer {
             return Err(BuyError::CallIdOfAnother);
         }
         self.may_buy().map_err(|error| earlier.tell(error))?;
-        awaited.check()?;
+        awaited.enter(earlier.stage())?;
         match earlier.server() {
             // The user has removed it since. The chain tells how its payment ends, and no owner's word on it counts.
             Some(server) if server == order.service => {
@@ -372,10 +373,7 @@ impl Consumer {
         let bought = match earlier {
             Earlier::Bought(purchase) => return self.fetch_again(order, *purchase, deadline, awaited).await,
             Earlier::Open(promise) => self.finish(order, *promise, deadline, turn, awaited).await,
-            Earlier::Nothing => {
-                awaited.enter(CancelStage::Unpromised)?;
-                self.first(order, deadline, turn, awaited).await
-            }
+            Earlier::Nothing => self.first(order, deadline, turn, awaited).await,
             Earlier::InDoubt => {
                 turn.doubt(self.0.client.uptime());
                 self.first(order, deadline, turn, awaited).await
@@ -443,11 +441,11 @@ impl Consumer {
         self.0.accounts.undecided().ids()
     }
 
-    /// Cancels a call that is under way, also one of an x402 server: whoever waits for it is told so at once. What was not sent is
+    /// Cancels a call that is under way, also one of an x402 server: whoever waits for it is told so. What was not sent is
     /// not sent any more, and what was sent is resolved as any call whose caller went away. Returns how far it was; `None` if nobody
     /// waits for such a call.
-    pub fn cancel(&self, call_id: CallId) -> Option<CancelStage> {
-        self.0.awaited.cancel(call_id)
+    pub async fn cancel(&self, call_id: CallId) -> Option<CancelStage> {
+        self.0.awaited.cancel(call_id).await
     }
 
     /// The calls that somebody waits for now.

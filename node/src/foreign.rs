@@ -190,14 +190,15 @@ impl ForeignCalls {
     pub async fn buy(&self, order: Order) -> Result<Bought, BuyError> {
         let own = self.clone();
         let awaited = self.0.parts.consumer.awaited().begin(&order);
-        let cancelled = awaited.cancelled();
+        let told = awaited.told();
         let task = self.0.parts.tasks.spawn(async move {
             let call = BegunCall::new(order.call_id, order.service, order.method, &order.path);
             let bought = own.buy_now(&order, &awaited).await;
             own.0.parts.consumer.note_end(&call, &bought);
+            awaited.end(&bought);
             bought
         });
-        awaited::end_of(task, cancelled).await
+        awaited::end_of(task, told).await
     }
 
     async fn buy_now(&self, order: &Order, awaited: &AwaitedCall) -> Result<Bought, BuyError> {
@@ -227,7 +228,7 @@ impl ForeignCalls {
             return Err(BuyError::CallIdOfAnother);
         }
         consumer.may_buy().map_err(|error| earlier.tell(error))?;
-        awaited.check()?;
+        awaited.enter(earlier.stage())?;
         let request = request_of(order, self.0.parts.call_deadline);
         request.check_bounds()?;
         let request_hash = request.request_hash(&order.body);
@@ -246,7 +247,6 @@ impl ForeignCalls {
                 if payment.is_some() {
                     self.0.payments.forget(order.call_id).await?;
                 }
-                awaited.enter(CancelStage::Unpromised)?;
                 self.first(exchange, (request, request_hash), awaited).await
             }
             _ => Err(BuyError::CallIdConflict),

@@ -199,7 +199,7 @@ fn one(shown: &CallShown) -> String {
         ("Secret", text(call.secret.as_ref())),
         ("Price", usdc(shown.price.as_ref())),
         ("Charged", charged(call)),
-        ("Took", call.took_us.map(|us| format!("{} ms", millis(us))).unwrap_or_default()),
+        ("Took", took(call.took_us, call.outcome, clock::now_secs().saturating_sub(call.time_secs))),
         ("Parts", parts.collect::<Vec<_>>().join(", ")),
         ("Problem", problem.and_then(|problem| problem.code.as_deref()).map(spoken).unwrap_or_default()),
         ("Reason", text(problem.map(|problem| &problem.detail))),
@@ -222,6 +222,15 @@ fn one(shown: &CallShown) -> String {
     pairs(facts.into_iter().filter(|(_, value)| !value.is_empty()))
 }
 
+/// The time that a call took, or has taken so far.
+fn took(took_us: Option<u64>, outcome: CallOutcome, since_secs: u64) -> String {
+    match (took_us, outcome) {
+        (Some(us), _) => format!("{} ms", millis(us)),
+        (None, CallOutcome::UnderWay) => format!("{since_secs} s so far"),
+        (None, _) => String::new(),
+    }
+}
+
 /// The state of a payment over x402: one that this node made, or one that it got.
 const fn taken(side: CallSide, is_seen: bool) -> &'static str {
     match (side, is_seen) {
@@ -234,7 +243,14 @@ const fn taken(side: CallSide, is_seen: bool) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::{CallSide, spoken, taken};
+    use super::{CallOutcome, CallSide, spoken, taken, took};
+
+    #[test]
+    fn a_call_that_is_under_way_shows_its_time_so_far() {
+        assert_eq!(took(None, CallOutcome::UnderWay, 7), "7 s so far");
+        assert_eq!(took(Some(1_500), CallOutcome::Answered, 7), "1.500 ms");
+        assert_eq!(took(None, CallOutcome::Undecided, 7), "", "it has no time of its own");
+    }
 
     #[test]
     fn a_payment_is_shown_as_the_chain_has_it_only_if_the_chain_showed_it() {

@@ -5,6 +5,7 @@ use axum::{
     extract::{Path, Query, State},
     http::StatusCode,
 };
+use bytes::Bytes;
 use farthing_control::types::{CallShown, CallsPage, CancelledCall};
 use farthing_node::{
     handles::Handles,
@@ -92,13 +93,24 @@ async fn call(
     })
 }
 
+/// A request that says nothing beside its path.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NoMembers {}
+
 answer!(CancelCall: cancel);
-async fn cancel(State(node): State<Handles>, Path(key): Path<String>) -> Reply<CancelledCall> {
+async fn cancel(State(node): State<Handles>, Path(key): Path<String>, body: Bytes) -> Reply<CancelledCall> {
+    if !body.is_empty() {
+        serde_json::from_slice::<NoMembers>(&body).map_err(|error| wrong("body", &error))?;
+    }
     let key = key.parse::<CallKey>().map_err(|error| wrong("key", &error))?;
-    let cancel = |call_id| node.consumer.cancel(call_id).map(|stage| (call_id, stage));
-    let (call_id, stage) = key.bought().and_then(cancel).ok_or_else(|| {
-        let next = "`farthing calls` with its call id shows how it ended.";
-        Failed::new(StatusCode::NOT_FOUND, &format!("no program of this node waits for a call {key}"), next)
+    let cancelled = match key.bought() {
+        Some(call_id) => node.consumer.cancel(call_id).await.map(|stage| (call_id, stage)),
+        None => None,
+    };
+    let (call_id, stage) = cancelled.ok_or_else(|| {
+        let detail = format!("no program of this node waits for a call {key}");
+        Failed::new(StatusCode::NOT_FOUND, &detail, &*format!("`farthing calls {key}` shows how it ended."))
     })?;
     Ok(Json(CancelledCall { key: CallKey::Bought(call_id).to_string(), call_id: call_id.into(), stage }))
 }

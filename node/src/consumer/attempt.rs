@@ -71,8 +71,9 @@ impl Consumer {
         let (trial_until, mut trials) = (deadline.min(Instant::now() + TRIAL_PATIENCE), 0);
         let (undecided, undecided_max) = (self.0.accounts.undecided(), self.0.settings.undecided_max);
         loop {
-            // Money that is put into a channel for it now would be put there for nothing.
-            awaited.check()?;
+            // Money that is put into a channel for it now would be put there for nothing. What an earlier round promised is released.
+            let may_have_arrived = turn.are_in_doubt();
+            awaited.enter(if may_have_arrived { CancelStage::Promised } else { CancelStage::Unpromised })?;
             // With a place, so that no more than have one pass the limit together. A trial lasts for this round.
             let _tried = undecided.admit(service.listing().owner, plan.price, undecided_max)?;
             let prepared = self.prepare(&order, &service, &plan, request_hash, deadline).await?;

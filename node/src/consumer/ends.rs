@@ -23,7 +23,7 @@ use super::{
     accounts::{Accounts, Attempt},
     answer::{self, Mismatch},
     channels::{PayerChannel, PayerChannels, Reservation},
-    exchange::{CallClient, Exchanged, LostAt},
+    exchange::{CallClient, Exchanged, LostAt, not_sent},
     funding::Funding,
     observations::Observer,
     open_verdict::OpenVerdict,
@@ -118,7 +118,7 @@ impl CallCloser {
             }
             Exchanged::Busy(reason) => {
                 self.release(attempt, "never sent", &turn).await;
-                Err(BuyError::Busy(reason.into()))
+                Err(not_sent(reason))
             }
             Exchanged::NeverStarted(reason) => {
                 self.release(attempt, "never started", &turn).await;

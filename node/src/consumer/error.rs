@@ -405,7 +405,9 @@ fn flagged(service: ServiceId, refused: &ServiceRefusal) -> String {
 
 const fn cancelled(stage: CancelStage) -> &'static str {
     match stage {
-        CancelStage::Unpromised => "the call was cancelled at this node before its price was promised",
+        CancelStage::Unpromised => {
+            "the call was cancelled at this node before its price was promised to the other side"
+        }
         CancelStage::Promised => {
             "the call was cancelled at this node; it may have been sent before, so it may be served and charged"
         }

@@ -9,6 +9,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use farthing_control::types::CancelStage;
 use farthing_network::{CallFailure, CallTiming, Interrupted, NetworkHandle, NotStarted};
 use farthing_os::killpoint;
 use farthing_protocol::{
@@ -17,10 +18,11 @@ use farthing_protocol::{
     channel::Receipt,
     resolution::{Copies, CopyOutcome, End, OwnerAnswer, Step},
 };
-use futures::FutureExt;
 use tokio::time::Instant;
 
-use super::{LastKnown, NoAnswer, NotTold, accounts::Attempt, awaited::AwaitedCall, channels::PayerChannels};
+use super::{
+    BuyError, LastKnown, NoAnswer, NotTold, accounts::Attempt, awaited::AwaitedCall, channels::PayerChannels,
+};
 
 /// The time for which the owner may not know a channel that was just opened: its view of the chain may lag.
 const CHANNEL_LAG: Duration = Duration::from_secs(20);
@@ -213,7 +215,7 @@ impl CallClient {
         }
         let message = CallMessage::Call(request);
         killpoint::reached("consumer.before_send");
-        let (owner, given_up) = (attempt.expected.owner, awaited.cancelled().map(drop));
+        let (owner, given_up) = (attempt.expected.owner, awaited.cancelled());
         self.network.call_unless(owner, message, attempt.body.clone(), left, given_up).await
     }
 
@@ -341,6 +343,14 @@ fn not_charged(refused: Option<Refusal>, word: OwnerWord) -> Exchanged {
     }
 }
 
+/// The error of a call that this node surely did not send.
+pub(super) fn not_sent(reason: NotStarted) -> BuyError {
+    match reason {
+        NotStarted::GivenUp => BuyError::Cancelled(CancelStage::Unpromised),
+        reason => BuyError::Busy(reason.into()),
+    }
+}
+
 /// Puts the end that counts first: the end of the copy that may have arrived.
 fn no_answer(lost: Option<LastKnown>, word: &OwnerWord) -> NoAnswer {
     let last = word.last_known();
@@ -414,6 +424,13 @@ mod tests {
         assert!(matches!(ended(NotStarted::LocalLimit), Exchanged::Busy(_)));
         assert!(matches!(ended(NotStarted::GivenUp), Exchanged::Busy(_)), "it was cancelled");
         assert!(matches!(ended(NotStarted::Deadline), Exchanged::NeverStarted(_)));
+    }
+
+    #[test]
+    fn a_call_that_was_cancelled_before_its_first_byte_is_said_to_be_unpromised() {
+        let unsent = BuyError::Cancelled(CancelStage::Unpromised).to_string();
+        assert_eq!(not_sent(NotStarted::GivenUp).to_string(), unsent);
+        assert!(matches!(not_sent(NotStarted::NoRoom), BuyError::Busy(_)));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use farthing_control::types::CancelStage;
 use farthing_ledger::{Promise, Purchase};
 use farthing_protocol::{ChannelId, Refusal, RefusalCode, ServiceId, Usdc, limits, resolution::Copies};
 use tokio::time::Instant;
@@ -37,6 +38,14 @@ impl Earlier {
             Self::Open(promise) => promise.is_by_transfer().then_some(promise.request.service),
             Self::Bought(purchase) => purchase.is_by_transfer().then_some(purchase.service),
             Self::Nothing | Self::InDoubt => None,
+        }
+    }
+
+    /// Tells how far a call with this past is before anything more is promised for it.
+    pub(crate) const fn stage(&self) -> CancelStage {
+        match self {
+            Self::Nothing => CancelStage::Unpromised,
+            Self::Open(_) | Self::Bought(_) | Self::InDoubt => CancelStage::Promised,
         }
     }
 

@@ -18,6 +18,8 @@ pub fn of_purchase(end: &PurchaseEnd) -> CallOutcome {
         // It was paid, and its answer was lost.
         PurchaseEnd::Transferred { status: 0, .. } => CallOutcome::Failed,
         PurchaseEnd::Transferred { .. } => CallOutcome::Answered,
+        // Records of before call it refused.
+        PurchaseEnd::Released { .. } if end.may_have_run() => CallOutcome::Failed,
         PurchaseEnd::Released { is_refused: true, .. } => CallOutcome::Refused,
         // Its server answered without taking its payment.
         PurchaseEnd::Released { status: Some(_), .. } => CallOutcome::Answered,
@@ -37,7 +39,7 @@ pub(super) const fn of(outcome: Outcome) -> CallOutcome {
 
 #[cfg(test)]
 mod tests {
-    use farthing_protocol::Usdc;
+    use farthing_protocol::{RefusalCode, Usdc};
 
     use super::*;
     use crate::testing::acknowledged;
@@ -69,6 +71,15 @@ mod tests {
             (released(false, false), CallOutcome::Failed),
         ] {
             assert_eq!(of_purchase(&end), told, "{end:?}");
+        }
+    }
+
+    #[test]
+    fn a_call_that_may_have_run_is_not_said_to_have_been_refused() {
+        for is_refused in [false, true] {
+            let reason = RefusalCode::MayHaveRun.name().to_owned();
+            let end = PurchaseEnd::Released { reason, is_refused, in_doubt: true };
+            assert_eq!(of_purchase(&end), CallOutcome::Failed);
         }
     }
 

@@ -60,16 +60,21 @@ async fn a_program_logs_in_and_does_what_the_command_line_does() -> Result<()> {
         let page = program.get(path).await?;
         ensure!(page.status >= 400 && problem(&page)?["next"].is_string(), "{path}: {page:?}");
     }
-    for body in ["[]", "{", r#"{"nothing":1}"#] {
+    for (path, body) in [
+        ("spending/limits", "[]"),
+        ("spending/limits", "{"),
+        ("spending/limits", r#"{"nothing":1}"#),
+        ("calls/refused-1/cancel", r#"{"nothing":1}"#),
+    ] {
         let request = program
-            .request(Method::POST, "/api/v1/spending/limits")
+            .request(Method::POST, &format!("/api/v1/{path}"))
             .header("sec-fetch-site", "same-origin")
             .header(header::CONTENT_TYPE, "application/json")
             .body(body);
         let page = program.send(request).await?;
         ensure!(
-            (400..=422).contains(&page.status) && problem(&page)?["next"].is_string(),
-            "{body}: {page:?}"
+            matches!(page.status, 400 | 415 | 422) && problem(&page)?["next"].is_string(),
+            "{path} {body}: {page:?}"
         );
     }
 

@@ -1,6 +1,7 @@
 //! The places of a call at which a node may die, one after the other, each followed by a restart.
 
 use anyhow::{Context, Result, ensure};
+use farthing_control::{endpoint, types::CallOutcome};
 use farthing_tests::{
     wait::eventually,
     world::{PRICE, World},
@@ -90,6 +91,12 @@ async fn an_owner_that_dies_anywhere_charges_a_call_once_or_not_at_all() -> Resu
             End::MayHaveRun => {
                 ensure!(!answer.problem().is_empty(), "{case:?}: {answer:?}");
                 ensure!(answer.charged() == false, "{case:?}: {answer:?}");
+                let problem = answer.json();
+                let id = problem["call_id"].as_str().context("no call id")?;
+                let call = world.consumer.control().ask(endpoint::ShowCall.of(id)).await?.call;
+                let code = call.problem.as_ref().and_then(|problem| problem.code.as_deref());
+                let is_told = call.outcome == CallOutcome::Failed && code == Some("may-have-run");
+                ensure!(is_told, "{case:?}: {call:?}");
             }
         }
         charged = check(world, case, hits, charged).await?;

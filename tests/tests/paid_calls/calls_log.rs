@@ -84,8 +84,13 @@ async fn a_call_that_waits_for_its_channel_is_listed_and_can_be_cancelled_and_is
         ensure!(listed[0]["operation"] == "GET /ok" && listed[0]["secret"] == "default", "{list:#}");
         let told = farthing(consumer, &["calls", "--id", ID, "--json"]).await?;
         ensure!(told.ends_with(0)?.json()? == list, "found by its id: {told:?}");
+        let shown = farthing(consumer, &["calls", ID]).await?.ok()?.out;
+        ensure!(shown.contains(" s so far\n"), "{shown}");
         let told = farthing(consumer, &["calls", ID, "--cancel"]).await?;
         ensure!(told.ends_with(0)?.out.contains("you are not charged"), "{told:?}");
+        farthing(consumer, &["calls", "refused-99", "--cancel"])
+            .await?
+            .fails(1, &["`farthing calls refused-99`"])?;
         farthing(consumer, &["calls", ID, "--cancel"]).await?.fails(1, &["waits for a call", ID])
     };
     let (answer, _) = tokio::try_join!(world.call(&first), cancels)?;

@@ -90,7 +90,7 @@ impl CallOutcome {
 words! {
     /// The stage at which a call was cancelled.
     CancelStage {
-        /// Nothing was promised for it, so it is not charged. An x402 server may have been asked for its price.
+        /// Nothing was promised to the other side, so it is not charged. An x402 server may have been asked for its price.
         Unpromised = "unpromised",
         /// Its price was promised, so it may have been sent, served and charged.
         Promised = "promised",

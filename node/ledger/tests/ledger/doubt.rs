@@ -46,15 +46,18 @@ async fn a_call_that_was_surely_not_served_takes_no_receipt_later() {
 #[tokio::test]
 async fn a_call_that_its_owner_refused_is_told_from_one_that_never_came_to_it() {
     let ledger = paying().await;
-    for (number, why, refused) in
-        [(1, Uncharged::refused(RefusalCode::Busy), true), (2, Uncharged::from("busy"), false)]
-    {
+    for (number, why, refused, ran) in [
+        (1, Uncharged::refused(RefusalCode::Busy), true, false),
+        (2, Uncharged::from("busy"), false, false),
+        (3, Uncharged::refused(RefusalCode::MayHaveRun), false, true),
+    ] {
+        let told = why.reason.clone();
         ledger.promise(promise(1, number, PRICE)).await.unwrap().await.unwrap();
         ledger.release(call_id(number), why, NOW_SECS).await.unwrap();
         let end = ledger.purchase(call_id(number)).unwrap().unwrap().end;
         let kept = matches!(&end, PurchaseEnd::Released { reason, is_refused, .. }
-            if reason == "busy" && *is_refused == refused);
-        assert!(kept, "{end:?}");
+            if *reason == told && *is_refused == refused);
+        assert!(kept && end.may_have_run() == ran, "{end:?}");
     }
 }
 

@@ -4,7 +4,7 @@
 //! never served (invariant C4). One on a channel of another contract or chain than the settings name waits until they
 //! are set back.
 
-use farthing_ledger::LedgerError;
+use farthing_ledger::{LedgerError, Uncharged};
 use farthing_protocol::{Address, CallId, resolution::End};
 
 use super::{CallCloser, DEARER_BEFORE};
@@ -87,12 +87,15 @@ impl CallCloser {
             }
             (End::Receipt, OwnerWord::Receipt(receipt, signature)) => (receipt, signature, None),
             (End::NotCharged, word) => {
-                let reason = word.last_known().to_string();
-                tracing::info!(%call_id, reason, "an undecided call was not charged");
+                let uncharged = match &word {
+                    OwnerWord::Refused(refusal) => Uncharged::refused(refusal.code),
+                    word => word.last_known().to_string().into(),
+                };
+                tracing::info!(%call_id, reason = uncharged.reason, "an undecided call was not charged");
                 if let Some(unjudged) = self.0.accounts.undecided().take_unjudged(owner, call_id) {
                     self.0.observer.observe_uncharged(&attempt.promise, unjudged);
                 }
-                self.release(&attempt, reason, &turn).await;
+                self.release(&attempt, uncharged, &turn).await;
                 return None;
             }
             (End::Open | End::Receipt, _) => return Some(turn),

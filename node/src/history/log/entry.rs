@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use farthing_control::types::{CallOutcome, CallProblem, CallSide, LoggedCall};
+use farthing_control::types::{CallOutcome, CallProblem, CallSide, LoggedCall, ProblemName};
 use farthing_ledger::{CallRow, Promise, Purchase, PurchaseEnd};
-use farthing_protocol::{CallId, Outcome, ServiceId, Usdc};
+use farthing_protocol::{CallId, Outcome, Refusal, RefusalCode, ServiceId, Usdc};
 use farthing_shared::{call_ends::Half, refused::RefusedCall};
 
 use super::CallKey;
@@ -65,7 +65,7 @@ impl<'a> CallFacts<'a> {
         let outcome = match (&call.end, note) {
             // It was not charged, whatever was known when its caller was told.
             (PurchaseEnd::Released { is_refused: false, status: None, .. }, Some(note))
-                if !says_undecided(note) =>
+                if !says_undecided(note) && !call.end.may_have_run() =>
             {
                 CallOutcome::of_problem(&note.code, Some(false))
             }
@@ -251,11 +251,26 @@ pub(super) fn undecided(error: &BuyError) -> CallProblem {
     }
 }
 
-/// The problem of a purchase that has no answer: as its caller got it, unless that was before the end was known.
+/// The problem of a purchase that has no answer: as its caller got it, unless that was before the end was known, or the end says more.
 fn problem_after(call: &Purchase, note: Option<&RefusedCall>) -> Option<CallProblem> {
     let reason = status_and_reason(&call.end).1?;
     let told = note.filter(|note| !says_undecided(note));
+    let is_told = told.is_some_and(|note| note.code == ProblemName::MayHaveRun.name());
+    if call.end.may_have_run() && !is_told {
+        return Some(interrupted());
+    }
     Some(told.map_or_else(|| unnoted(call, reason), problem_of))
+}
+
+/// The problem of a call that the service may have carried out, although nobody has its answer.
+fn interrupted() -> CallProblem {
+    let what = "the owner's node was interrupted while this call ran";
+    let error = BuyError::Refused(Refusal::new(RefusalCode::MayHaveRun, what));
+    CallProblem {
+        code: Some(ProblemName::MayHaveRun.to_string()),
+        detail: error.to_string(),
+        next: error.next_step().to_owned(),
+    }
 }
 
 /// The problem of a purchase, as far as its record alone tells it.
@@ -303,8 +318,8 @@ mod tests {
 
     use super::*;
 
-    /// A call that a transfer was to pay and that nobody took, and the note of what its caller was told.
-    fn lapsed(code: &str, charged: Option<bool>) -> (Purchase, RefusedCall) {
+    /// A call that ended without a charge, and the note of what its caller was told.
+    fn released(reason: &str, code: &str, charged: Option<bool>) -> (Purchase, RefusedCall) {
         let purchase = Purchase {
             call_id: CallId::from_bytes([1; 16]),
             service: ServiceId::from_bytes([7; 16]),
@@ -320,7 +335,7 @@ mod tests {
             promised_secs: 1,
             closed_secs: 9,
             end: PurchaseEnd::Released {
-                reason: "not taken".to_owned(),
+                reason: reason.to_owned(),
                 is_refused: false,
                 in_doubt: false,
                 status: None,
@@ -333,16 +348,29 @@ mod tests {
     #[test]
     fn what_was_not_known_when_the_caller_was_told_says_nothing_of_the_end() {
         for code in ["undecided", "cancelled"] {
-            let (purchase, note) = lapsed(code, None);
+            let (purchase, note) = released("not taken", code, None);
             let facts = CallFacts::of_purchase(&purchase, Some(&note));
             assert_eq!(facts.outcome, CallOutcome::Failed, "{code}");
             let problem = problem_after(&purchase, Some(&note)).unwrap();
             assert_eq!((problem.code, &*problem.detail), (None, "not taken"), "{code}");
             assert!(problem.next.contains("with a new call_id"), "{}", problem.next);
         }
-        let (purchase, note) = lapsed("owner-busy", Some(false));
+        let (purchase, note) = released("not taken", "owner-busy", Some(false));
         assert_eq!(CallFacts::of_purchase(&purchase, Some(&note)).outcome, CallOutcome::Refused);
         let problem = problem_after(&purchase, Some(&note)).unwrap();
         assert_eq!(problem.code.as_deref(), Some("owner-busy"));
+    }
+
+    #[test]
+    fn a_call_that_may_have_run_says_what_is_to_be_checked_whatever_its_caller_was_told() {
+        for (code, charged) in [("cancelled", None), ("undecided", None), ("owner-unreachable", Some(false))]
+        {
+            let (purchase, note) = released(RefusalCode::MayHaveRun.name(), code, charged);
+            let facts = CallFacts::of_purchase(&purchase, Some(&note));
+            assert_eq!(facts.outcome, CallOutcome::Failed, "{code}");
+            let problem = problem_after(&purchase, Some(&note)).unwrap();
+            assert_eq!(problem.code.as_deref(), Some("may-have-run"), "{code}");
+            assert!(problem.next.starts_with("Check whether the call had its effect"), "{}", problem.next);
+        }
     }
 }

@@ -162,7 +162,7 @@ pub struct TransferEnd {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uncharged {
     pub reason: String,
-    /// The owner's node got the call and refused it.
+    /// The owner's node got the call and refused it before the service got it.
     pub is_refused: bool,
     /// The status of an answer that came although nobody took its payment.
     pub status: Option<u16>,
@@ -171,7 +171,8 @@ pub struct Uncharged {
 impl Uncharged {
     /// A refusal of the owner's node, by its name.
     pub fn refused(code: RefusalCode) -> Self {
-        Self { reason: code.name().to_owned(), is_refused: true, status: None }
+        let is_refused = code != RefusalCode::MayHaveRun;
+        Self { reason: code.name().to_owned(), is_refused, status: None }
     }
 
     /// A payment that nobody took in its time, with the status of the answer if one came.
@@ -205,7 +206,7 @@ pub enum PurchaseEnd {
     /// Not charged, for this reason.
     Released {
         reason: String,
-        /// The owner's node got the call and refused it; false in records of before, where it was not noted.
+        /// The owner's node got the call and refused it before the service got it; false in records of before, where it was not noted.
         is_refused: bool,
         /// A copy of the call was lost and may arrive late: a receipt for it is taken later, too.
         in_doubt: bool,
@@ -240,6 +241,11 @@ impl PurchaseEnd {
             Self::Acknowledged { timing, .. } | Self::Transferred { timing, .. } => *timing,
             Self::Released { .. } => Timing::default(),
         }
+    }
+
+    /// Returns whether the owner's node was interrupted while the call ran: it is free, and the service may have carried it out.
+    pub fn may_have_run(&self) -> bool {
+        matches!(self, Self::Released { reason, .. } if reason == RefusalCode::MayHaveRun.name())
     }
 
     /// Returns whether the call id is used up: the service answered, or was paid by a transfer.
