@@ -78,7 +78,7 @@ mod tests {
     fn a_call_that_may_have_run_is_not_said_to_have_been_refused() {
         for is_refused in [false, true] {
             let reason = RefusalCode::MayHaveRun.name().to_owned();
-            let end = PurchaseEnd::Released { reason, is_refused, in_doubt: true };
+            let end = PurchaseEnd::Released { reason, is_refused, in_doubt: true, status: None };
             assert_eq!(of_purchase(&end), CallOutcome::Failed);
         }
     }
