@@ -158,6 +158,14 @@ fn the_help_names_every_exit_code_and_the_sources_of_settings_in_the_order_in_wh
 }
 
 #[test]
+fn a_call_that_a_limit_refuses_names_it_for_programs() {
+    let mut problem = Problem::of_status(StatusCode::PAYMENT_REQUIRED, "too dear", "");
+    assert!(Failure::from(&problem).object()["error"].get("limit").is_none());
+    problem.limit = Some(farthing_control::types::LimitKind::AtRest);
+    assert_eq!(Failure::from(&problem).object()["error"]["limit"], "at-rest");
+}
+
+#[test]
 fn exit_codes_tell_scripts_what_kind_of_failure_it_was() {
     let problem = |name: &str, status| Problem {
         kind: if name.is_empty() { "about:blank".to_owned() } else { format!("urn:farthing:problem:{name}") },
