@@ -105,6 +105,11 @@ fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     Ok(if path.as_os_str() == "-" { Box::new(io::stdin()) } else { Box::new(File::open(path)?) })
 }
 
+/// The largest number of entries in a list.
+pub(super) fn at_least_one(text: &str) -> Result<u64, &'static str> {
+    text.parse().ok().filter(|number| *number > 0).ok_or("write a whole number from 1 on")
+}
+
 /// `NAME=VALUE`
 pub(super) fn pair(text: &str) -> Result<(String, String), &'static str> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
@@ -166,6 +171,14 @@ mod tests {
             ("17", None, value(17.into()), None),
         ] {
             assert_eq!(told(given, media_type), (body, sent_as.map(str::to_owned)), "{given}");
+        }
+    }
+
+    #[test]
+    fn a_list_has_at_least_one_entry() {
+        assert_eq!(at_least_one("1"), Ok(1));
+        for wrong in ["0", "-1", "", "1.5"] {
+            assert_eq!(at_least_one(wrong), Err("write a whole number from 1 on"), "{wrong}");
         }
     }
 
