@@ -119,7 +119,7 @@ impl CallCloser {
                 Err(BuyError::Busy(reason.into()))
             }
             Exchanged::NeverStarted(reason) => {
-                self.0.accounts.release(attempt, "never started", &turn).await;
+                self.0.accounts.release(attempt, reason.in_ledger(), &turn).await;
                 Err(BuyError::OwnerUnreachable(reason))
             }
             Exchanged::Undecided { reason, .. } => {

@@ -26,6 +26,22 @@ pub enum LastKnown {
     ReceiptAlone,
 }
 
+impl LastKnown {
+    /// The words under which the ledger closes such a promise without a charge. None are the owner's, and only a call that was
+    /// not sent is said not to have started: the service may have got any other.
+    pub(crate) const fn in_ledger(&self) -> &'static str {
+        match self {
+            Self::NotSent(_) => "never started",
+            Self::Lost(_)
+            | Self::Running
+            | Self::NeverServed
+            | Self::NotTold(_)
+            | Self::EarlierFailed
+            | Self::ReceiptAlone => "ended without an answer, and not charged",
+        }
+    }
+}
+
 /// The deposit that a call waited for until its time was up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AwaitedDeposit {
@@ -235,6 +251,14 @@ mod tests {
             (CatalogError::Store(own()), own().to_string()),
         ] {
             assert_eq!(told(error), words);
+        }
+    }
+
+    #[test]
+    fn only_a_call_that_was_not_sent_is_kept_as_never_started() {
+        assert_eq!(LastKnown::from(NotStarted::Deadline).in_ledger(), "never started");
+        for known in [LastKnown::NeverServed, LastKnown::Running, Interrupted::NoAnswer.into()] {
+            assert_eq!(known.in_ledger(), "ended without an answer, and not charged", "{known}");
         }
     }
 
