@@ -119,11 +119,11 @@ impl OverLimit {
                 "Raise the limit of the secret with `farthing secret limit --per-day`, or wait until midnight UTC."
             }
             Self::RestOfOwner { .. } => {
-                "Raise `spending.at_rest_per_owner` and restart the node, or make room as `detail` says; `farthing spending \
+                "Raise `spending.at_rest_per_owner` and restart the node, or make room in the channel; `farthing spending \
                  show` shows the limits."
             }
             Self::Rest { .. } => {
-                "Raise `spending.at_rest_max` and restart the node, or make room as `detail` says; `farthing spending show` \
+                "Raise `spending.at_rest_max` and restart the node, or make room in channels; `farthing spending show` \
                  shows the limits."
             }
             Self::Refilled { .. } | Self::ClosedUnasked { .. } => {
