@@ -197,12 +197,14 @@ pub(super) async fn api(context: &Context, verb: Api) -> Result<(), Failure> {
             return warn_of_clock(context, &node).await;
         }
         Api::Test { service, operation, params, headers, body, body_file } => {
+            let mut headers = input::unique(headers)?;
+            let body = input::body(body.as_deref(), body_file.as_deref(), &mut headers)?;
             let request = TestRequest {
                 operation: operation.as_deref().map(operation_name).transpose()?,
                 params: input::unique(params)?,
-                headers: input::unique(headers)?,
-                body: body.map(|body| input::json(&body)).transpose()?,
-                body_base64: body_file.map(|file| input::body_base64(&file)).transpose()?,
+                headers,
+                body: body.value,
+                body_base64: body.base64,
             };
             let service = pick::own(&node, service).await?;
             let tested = node.tell(endpoint::TestApi.of(service), &request).await?;

@@ -251,14 +251,16 @@ fn header<'a>(answer: &'a RawAnswer, name: &str) -> Option<&'a str> {
 
 fn request(service: ServiceId, arguments: Call) -> Result<CallRequest, Failure> {
     let Call { method, path, params, headers, body, body_file, max_price, call_id, .. } = arguments;
+    let mut headers = input::unique(headers)?;
+    let body = input::body(body.as_deref(), body_file.as_deref(), &mut headers)?;
     Ok(CallRequest {
         api_id_public: service.into(),
         path,
         method: method.into(),
         params: input::unique(params)?,
-        body: body.map(|body| input::json(&body)).transpose()?,
-        body_base64: body_file.map(|file| input::body_base64(&file)).transpose()?,
-        headers: input::unique(headers)?,
+        body: body.value,
+        body_base64: body.base64,
+        headers,
         max_price: max_price.map(Text),
         call_id,
     })

@@ -1,6 +1,6 @@
 //! `farthing calls`: the log of calls, step by step from the node, and one call with all that is kept of it, or to cancel it.
 
-use std::fmt::Display;
+use std::{collections::HashSet, fmt::Display};
 
 use clap::Args;
 use farthing_control::{
@@ -14,13 +14,14 @@ use farthing_protocol::{CallId, ServiceId};
 use super::{
     Context,
     failure::Failure,
+    input,
     output::{millis, pairs, table},
     pick::{self, ServiceName},
 };
 
 #[derive(Debug, Args)]
 pub struct Calls {
-    /// Show only this call: its call id, or its key from --json
+    /// Show only this call: its call id or the first digits of it, or its key from --json
     #[arg(conflicts_with_all = ["side", "service", "outcome", "secret", "id", "from", "to", "limit"])]
     pub call: Option<String>,
     /// Verify the receipt of that call
@@ -51,26 +52,45 @@ pub struct Calls {
     #[arg(long, value_name = "DAY")]
     pub to: Option<String>,
     /// Largest number of calls
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = 50, value_parser = input::at_least_one)]
     pub limit: u64,
 }
 
 /// The most calls that the node gives in one step.
 const STEP_MAX: u64 = 500;
+/// The newest 10,000 calls may be named by the beginning of their id.
+const STEPS_BY_BEGINNING_MAX: usize = 20;
 
 pub(super) async fn calls(context: &Context, arguments: Calls) -> Result<(), Failure> {
     let node = context.node()?;
     match &arguments.call {
         Some(call) if arguments.cancel => {
-            let cancelled = node.ask(endpoint::CancelCall.of(call)).await?;
+            let call = named(&node, call).await?;
+            let cancelled = node.ask(endpoint::CancelCall.of(&call)).await?;
             context.output.data(&cancelled, |cancelled| told(cancelled.stage).to_owned())
         }
         Some(call) => {
-            let at = endpoint::ShowCall.of(call).with("verify", arguments.verify);
+            let at = endpoint::ShowCall.of(named(&node, call).await?).with("verify", arguments.verify);
             context.output.data(&node.ask(at).await?, one)
         }
         None => list(context, &node, &arguments).await,
     }
+}
+
+/// The name by which the node knows a call: its id if `text` is the beginning of one, else `text` as it is.
+async fn named(node: &ControlClient, text: &str) -> Result<String, Failure> {
+    let Some(digits) = pick::beginning_of_call(text) else { return Ok(text.to_owned()) };
+    let (mut ids, mut cursor) = (HashSet::new(), None::<String>);
+    for _ in 0..STEPS_BY_BEGINNING_MAX {
+        let step = Target::from(endpoint::Calls).with_some("cursor", cursor.as_deref());
+        let page = node.ask(step.with("limit", STEP_MAX)).await?;
+        ids.extend(page.calls.iter().filter_map(|call| call.call_id).map(|id| id.0));
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    Ok(pick::call_that_begins(&digits, ids)?.to_string())
 }
 
 /// The end of a call that was cancelled, as far as it is known.

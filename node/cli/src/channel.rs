@@ -151,7 +151,7 @@ fn list(channels: &[types::Channel]) -> String {
 }
 
 pub(super) async fn settle(context: &Context) -> Result<(), Failure> {
-    context.output.prose("Claiming. Waiting for the chain to confirm it.");
+    context.output.prose("Claiming. If there is something to claim, this waits for the chain to confirm it.");
     let node = context.node()?;
     let settled = node.ask(endpoint::Settle).await?;
     let elsewhere = elsewhere(&node).await?;

@@ -1,7 +1,8 @@
 //! Failures of a command: a text for people, an object for programs, an exit code for both.
 //!
 //! With `--json` every failure is one object on standard error, whatever else was written:
-//! `{"error": {"code", "message", "next"}}`; a call that was not bought adds `charged` and `call_id`.
+//! `{"error": {"code", "message", "next"}}`; a call that was not bought adds `charged` and `call_id`, and one that a limit of
+//! spending refused adds `limit`.
 
 use std::{
     error::Error,
@@ -16,7 +17,7 @@ use farthing_config::ConfigError;
 use farthing_console::AccessError;
 use farthing_control::{
     ControlError,
-    types::{Problem, ProblemName},
+    types::{LimitKind, Problem, ProblemName},
 };
 use farthing_ledger::OpenError;
 use farthing_network::NetworkError;
@@ -64,6 +65,9 @@ struct ErrorObject {
     message: String,
     /// The next step for the user.
     next: Option<String>,
+    /// The limit of spending that refuses a call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<LimitKind>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     call: Option<CallFacts>,
 }
@@ -80,7 +84,8 @@ impl Failure {
     /// `message` says what failed.
     pub(super) fn new(exit: Exit, message: impl fmt::Display) -> Self {
         let (code, message) = (exit.name(), message.to_string());
-        Self { exit, error: ErrorObject { code, message, next: None, call: None }, is_told: false }
+        let error = ErrorObject { code, message, next: None, limit: None, call: None };
+        Self { exit, error, is_told: false }
     }
 
     /// Adds what to do next: the end of a sentence, or one of its own.
@@ -223,6 +228,7 @@ impl From<&Problem> for Failure {
         let exit = Exit::of_problem(problem);
         let what = if problem.detail.is_empty() { &problem.title } else { &problem.detail };
         let mut failure = Self::new(exit, what).next_step(problem.advice());
+        failure.error.limit = problem.limit;
         if !problem.name().is_empty() {
             problem.name().clone_into(&mut failure.error.code);
         }

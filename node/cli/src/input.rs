@@ -8,8 +8,10 @@ use std::{
     path::Path,
 };
 
+use farthing_bridge::is_json;
 use farthing_control::encoded;
 use farthing_protocol::limits;
+use serde_json::Value;
 use zeroize::Zeroizing;
 
 use super::failure::Failure;
@@ -33,9 +35,34 @@ pub(super) fn bytes(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// The body of a call in a file, as requests in JSON have it.
-pub(super) fn body_base64(file: &Path) -> Result<String, Failure> {
-    Ok(encoded::to_text(&bytes(file, BODY_BYTES_MAX)?))
+/// The body of a call, as requests in JSON have it: by its value or in base64.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Body {
+    pub(super) value: Option<Value>,
+    pub(super) base64: Option<String>,
+}
+
+/// The body of a call, of which JSON or a file is given. As values the node takes a text for plain text and `null` for no
+/// body, so both go as the JSON that they are, unless `headers` name another media type.
+pub(super) fn body(
+    given: Option<&str>,
+    file: Option<&Path>,
+    headers: &mut BTreeMap<String, String>,
+) -> Result<Body, Failure> {
+    if let Some(file) = file {
+        return Ok(Body { base64: Some(encoded::to_text(&bytes(file, BODY_BYTES_MAX)?)), value: None });
+    }
+    let Some(value) = given.map(json).transpose()? else { return Ok(Body::default()) };
+    let is_named = |name: &str| name.eq_ignore_ascii_case("content-type");
+    let media_type = headers.iter().find(|(name, _)| is_named(name)).map(|(_, value)| value.as_str());
+    let goes_as_value = !matches!(value, Value::String(_) | Value::Null);
+    if goes_as_value || media_type.is_some_and(|media_type| !is_json(media_type)) {
+        return Ok(Body { value: Some(value), base64: None });
+    }
+    if media_type.is_none() {
+        headers.insert("content-type".to_owned(), "application/json".to_owned());
+    }
+    Ok(Body { base64: Some(encoded::to_text(value.to_string().as_bytes())), value: None })
 }
 
 /// A value, or what is in the file that it names after an `@`: the list of processes shows a secret that is given otherwise.
@@ -57,7 +84,7 @@ pub(super) fn unique(pairs: Vec<(String, String)>) -> Result<BTreeMap<String, St
 }
 
 /// A body of a call, as text or in a file.
-pub(super) fn json(body: &str) -> Result<serde_json::Value, Failure> {
+pub(super) fn json(body: &str) -> Result<Value, Failure> {
     let text = value(body)?;
     serde_json::from_str(&text).map_err(|error| match body.strip_prefix('@') {
         Some(file) if text.trim().is_empty() => {
@@ -76,6 +103,11 @@ pub(super) fn unreadable(name: impl Display, error: &io::Error) -> Failure {
 
 fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     Ok(if path.as_os_str() == "-" { Box::new(io::stdin()) } else { Box::new(File::open(path)?) })
+}
+
+/// The largest number of entries in a list.
+pub(super) fn at_least_one(text: &str) -> Result<u64, &'static str> {
+    text.parse().ok().filter(|number| *number > 0).ok_or("write a whole number from 1 on")
 }
 
 /// `NAME=VALUE`
@@ -117,6 +149,37 @@ mod tests {
             assert!(refused.contains(told), "{refused}");
         }
         assert_eq!(json(&file("right", "[1]")).unwrap(), serde_json::json!([1]));
+    }
+
+    #[test]
+    fn every_json_text_is_a_body_and_a_text_is_plain_if_a_header_says_so() {
+        let told = |given: &str, media_type: Option<&str>| {
+            let named = media_type.map(|kind| ("Content-Type".to_owned(), kind.to_owned()));
+            let mut headers = BTreeMap::from_iter(named);
+            let body = body(Some(given), None, &mut headers).unwrap();
+            (body, headers.into_values().next())
+        };
+        let value = |value: Value| Body { value: Some(value), base64: None };
+        let base64 = |text: &str| Body { value: None, base64: Some(encoded::to_text(text.as_bytes())) };
+        let json_type = Some("application/json");
+        for (given, media_type, body, sent_as) in [
+            ("\"hello\"", None, base64("\"hello\""), json_type),
+            ("\"hello\"", json_type, base64("\"hello\""), json_type),
+            ("null", None, base64("null"), json_type),
+            ("\"hello\"", Some("text/plain"), value("hello".into()), Some("text/plain")),
+            ("{\"a\":1}", None, value(serde_json::json!({ "a": 1 })), None),
+            ("17", None, value(17.into()), None),
+        ] {
+            assert_eq!(told(given, media_type), (body, sent_as.map(str::to_owned)), "{given}");
+        }
+    }
+
+    #[test]
+    fn a_list_has_at_least_one_entry() {
+        assert_eq!(at_least_one("1"), Ok(1));
+        for wrong in ["0", "-1", "", "1.5"] {
+            assert_eq!(at_least_one(wrong), Err("write a whole number from 1 on"), "{wrong}");
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use farthing_control::{
     endpoint::{self, Target},
     types::{LogLevel, LogLine, LogLines},
 };
+use farthing_os::log::LINES_MAX;
 
 use super::{
     Context,
@@ -37,6 +38,9 @@ pub(super) async fn logs(context: &Context, arguments: Logs) -> Result<(), Failu
     let level = arguments.level.map(LogLevel::name);
     let first = Target::from(endpoint::Logs).with_some("level", level).with("limit", arguments.lines);
     let mut told = node.ask(first).await?;
+    if arguments.lines as usize > LINES_MAX {
+        context.output.prose(&format!("The node keeps the newest {LINES_MAX} lines, so there are no more."));
+    }
     if told.lines.is_empty() && !arguments.follow {
         context.output.prose(
             "No lines found. The node keeps the newest 2,000 lines; the whole log is on its standard error.",

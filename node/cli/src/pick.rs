@@ -8,7 +8,7 @@ use std::{fmt::Display, str::FromStr};
 
 use clap::Args;
 use farthing_control::{ControlClient, endpoint, types::NamedService};
-use farthing_protocol::{ChannelId, ServiceId};
+use farthing_protocol::{CallId, ChannelId, ServiceId};
 
 use super::{
     Context,
@@ -185,6 +185,25 @@ fn one_that_begins(digits: &str, ids: impl Iterator<Item = ChannelId>) -> Result
     one_of(("channel", &begin), &found, none)
 }
 
+/// The first digits of a call id, in lower case and without dashes. `None` of a whole id, and of what begins none.
+pub(super) fn beginning_of_call(text: &str) -> Option<String> {
+    let digits = text.replace('-', "").to_ascii_lowercase();
+    let fits = digits.len() >= DIGITS_MIN && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    (fits && text.parse::<CallId>().is_err()).then_some(digits)
+}
+
+/// The only one of these calls, each of which is there once, whose id begins with the digits.
+pub(super) fn call_that_begins(
+    digits: &str,
+    ids: impl IntoIterator<Item = CallId>,
+) -> Result<CallId, Failure> {
+    let begins = |id: &CallId| id.to_string().replace('-', "").starts_with(digits);
+    let found: Vec<_> = ids.into_iter().filter(begins).map(|id| (id, "")).collect();
+    let none = Failure::new(Exit::Failure, format!("no id of the newest calls begins with {digits}"))
+        .next("`farthing calls --json` shows them; name an older call by its whole id");
+    one_of(("call", digits), &found, none)
+}
+
 #[cfg(test)]
 mod tests {
     use farthing_protocol::Address;
@@ -241,6 +260,23 @@ mod tests {
         }
         let imitation = chosen("B00ks", &[named(IDS[0], "B00ks", true)]).unwrap_err();
         assert!(imitation.exit == Exit::Usage && imitation.to_string().contains("older"), "{imitation}");
+    }
+
+    #[test]
+    fn a_call_is_named_by_the_only_beginning_that_fits() {
+        let ids: [CallId; 2] = IDS.map(|id| id.parse().unwrap());
+        for (text, digits) in [
+            ("0B5F", Some("0b5f")),
+            ("0b5f2a3e-6a3c", Some("0b5f2a3e6a3c")),
+            ("0b5", None),
+            (IDS[0], None),
+            ("refused-17", None),
+        ] {
+            assert_eq!(beginning_of_call(text).as_deref(), digits, "{text}");
+        }
+        assert_eq!(call_that_begins("0b5f2a3e7", ids).unwrap(), ids[1]);
+        assert_eq!(call_that_begins("0b5f", ids).unwrap_err().exit, Exit::Usage);
+        assert_eq!(call_that_begins("2a3e", ids).unwrap_err().exit, Exit::Failure);
     }
 
     #[test]

@@ -83,9 +83,9 @@ pub(super) async fn spending(context: &Context, verb: Spending) -> Result<(), Fa
             let names: Vec<_> = node.ask(endpoint::Secrets).await?.into_iter().map(|one| one.name).collect();
             let backups = if node.ask(endpoint::AutomaticBackups).await?.on { "on" } else { "off" };
             context.output.prose(&format!(
-                "Programs may buy with these secrets: {}. Daily backups are {backups}. If you restored a backup, the \
-                 secrets, the limits and the passphrase for daily backups are as they were in it: revoke again what \
-                 you had revoked since.",
+                "Programs may buy with these secrets: {}. Daily backups are {backups}. If you restored a backup, \
+                 each secret is new, and the names, the limits and the passphrase for daily backups are as they were in \
+                 it: revoke again what you had revoked since.",
                 names.join(", ")
             ));
             state

@@ -111,7 +111,8 @@ pub(super) async fn audit(context: &Context, with: Option<Address>, offline: boo
         return Err(Failure::told(Exit::Failure, told).next(next));
     }
     if differences > 0 {
-        let next = "your ledger has the receipts: show them to the owner, and close the channel if the owner does not agree";
+        let next = "if you restored a backup, the first call to this owner brings the books together. Otherwise your ledger has \
+                    the receipts: show them to the owner, and close the channel if the owner does not agree";
         let told = format!("the owner's ledger differs from yours: {differences} differences");
         return Err(Failure::told(Exit::Failure, told).next(next));
     }

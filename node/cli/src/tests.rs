@@ -10,7 +10,7 @@ use clap::{CommandFactory, ValueEnum, error::ErrorKind};
 use farthing_config::{ConfigError, ConfigProblem};
 use farthing_control::{
     ControlError,
-    types::{Problem, SettingOrigin},
+    types::{LimitKind, Problem, SettingOrigin},
 };
 use farthing_os::lock::DataFolderError;
 use farthing_serve::tls::TlsError;
@@ -155,6 +155,14 @@ fn the_help_names_every_exit_code_and_the_sources_of_settings_in_the_order_in_wh
     let places =
         ["flags", "FARTHING_", "settings.toml", "farthing.toml", "defaults"].map(|name| sources.find(name));
     assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{sources}");
+}
+
+#[test]
+fn a_call_that_a_limit_refuses_names_it_for_programs() {
+    let mut problem = Problem::of_status(StatusCode::PAYMENT_REQUIRED, "too dear", "");
+    assert!(Failure::from(&problem).object()["error"].get("limit").is_none());
+    problem.limit = Some(LimitKind::AtRest);
+    assert_eq!(Failure::from(&problem).object()["error"]["limit"], "at-rest");
 }
 
 #[test]

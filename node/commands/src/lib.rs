@@ -287,7 +287,7 @@ refused!(RegistryError {
 refused!(NotResumed {
     NotResumed::Ledger(_) => SERVICE_UNAVAILABLE,
     NotResumed::NoSuchChannel(_) => NOT_FOUND,
-    NotResumed::NotStopped(_) | NotResumed::NotEmpty(_) => CONFLICT,
+    NotResumed::NotStopped(_) | NotResumed::Closing(_) | NotResumed::NotEmpty(_) => CONFLICT,
 });
 
 impl From<SettlementError> for Failed {

@@ -275,7 +275,8 @@ fn check_header(method: Method, name: &str, value: &str) -> Result<(), PlanError
     if !HEADERS_ALLOWED.contains(&name) {
         let shown: String = name.chars().filter(|c| !c.is_control()).take(60).collect();
         return Err(PlanError::BadParameter(format!(
-            "the header `{shown}` is not passed on; `headers` may have {}, and declared headers go into `params`",
+            "the header `{shown}` is not passed on; `headers` may have {}, and declared headers are parameters: `params`, or \
+             `-p` in a command",
             HEADERS_ALLOWED.join(", ")
         )));
     }

@@ -116,7 +116,7 @@ async fn buy(
     body: Result<Bytes, BytesRejection>,
 ) -> Response {
     let started = Instant::now();
-    let body = match whole(body, REQUEST_BYTES_MAX) {
+    let body = match whole(body) {
         Ok(body) => body,
         Err(problem) => return gateway.refuse(AskedCall::by(&grant, started), problem),
     };
@@ -124,11 +124,14 @@ async fn buy(
     answer(&gateway, grant, &origin, &headers, &body, started).await
 }
 
-/// The body of a request, or why it is none.
-fn whole(body: Result<Bytes, BytesRejection>, bytes_max: usize) -> Result<Bytes, Problem> {
+/// The body of a request, or why it is none. The limit that counts is that of a call's body, at each address.
+fn whole(body: Result<Bytes, BytesRejection>) -> Result<Bytes, Problem> {
     body.map_err(|rejection| {
         if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
-            return Problem::too_large(format!("the request has more than {bytes_max} bytes"));
+            return Problem::too_large(format!(
+                "the request is too large: the body of a call may have at most {} bytes",
+                limits::REQUEST_BODY_BYTES_MAX
+            ));
         }
         Problem::malformed(rejection.body_text())
     })

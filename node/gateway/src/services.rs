@@ -77,7 +77,7 @@ pub(super) async fn buy(
     body: Result<Bytes, BytesRejection>,
 ) -> Response {
     let started = Instant::now();
-    let body = match super::whole(body, super::SERVICE_REQUEST_BYTES_MAX) {
+    let body = match super::whole(body) {
         Ok(body) => body,
         Err(problem) => return gateway.refuse(AskedCall::by(&grant, started), problem),
     };

@@ -167,11 +167,13 @@ pub struct TestCall {
 /// # Errors
 /// [`PlanError`] when what is asked does not fit the operation; the server is not asked then.
 pub async fn test(service: &Registered, wanted: Option<TestCall>) -> Result<TestAnswer, PlanError> {
-    let (plan, body) = match wanted {
+    let (plan, body, head) = match wanted {
         Some(TestCall { method, path, params, headers, body }) => {
-            (service.known().plan(method, &path, &params, &headers, &body)?, body)
+            let plan = service.known().plan(method, &path, &params, &headers, &body)?;
+            // The plan names the operation whose head is asked for.
+            (plan, body, (method == Method::Head).then(|| format!("{method} {path}")))
         }
-        None => (first_that_reads(service)?, Bytes::new()),
+        None => (first_that_reads(service)?, Bytes::new(), None),
     };
     let CallPlan { price, operation, request, headers, time, html, .. } = plan;
     if let Some(name) = service.upstream().secret_in(&request, &body) {
@@ -184,7 +186,7 @@ pub async fn test(service: &Registered, wanted: Option<TestCall>) -> Result<Test
     )
     .await;
     let charge = answer.outcome.charge(service.listing().charge_policy, price);
-    let answer = ProbeAnswer::new(operation, &answer, service.upstream().class());
+    let answer = ProbeAnswer::new(head.unwrap_or(operation), &answer, service.upstream().class());
     Ok(TestAnswer { answer, price, charge })
 }
 

@@ -116,7 +116,8 @@ impl std::fmt::Display for Difference {
             Self::UnknownHere { charged } => {
                 write!(
                     f,
-                    "the owner charged {charged} USDC, but your ledger has neither the call nor an adjustment"
+                    "the owner charged {charged} USDC, but your ledger has neither the call nor an adjustment; if your ledger \
+                     came from a backup, the first call to this owner brings the books together"
                 )
             }
             Self::Charge { here, there } => {

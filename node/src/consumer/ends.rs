@@ -121,7 +121,7 @@ impl CallCloser {
                 Err(not_sent(reason))
             }
             Exchanged::NeverStarted(reason) => {
-                self.release(attempt, "never started", &turn).await;
+                self.release(attempt, reason.in_ledger(), &turn).await;
                 Err(BuyError::OwnerUnreachable(reason))
             }
             Exchanged::Undecided { reason, .. } => {

@@ -242,10 +242,7 @@ impl Funding {
         let (owner, asks_secs) = (accept.pay_to, accept.close_delay_secs);
         let config = self.to_fill(accept);
         let id = config.id(&self.0.chain.domain());
-        let (round, kind) = (self.booked_round(id), self.0.chain.spec().kind);
-        let being_closed = || self.0.being_closed.lock().contains(&id).then_some(AwaitedClose::Soon);
-        let awaited = self.0.promised.awaited(id, round, clock::now_secs(), kind);
-        if let Some(close) = awaited.or_else(being_closed) {
+        if let Some(close) = self.awaited_close(id) {
             return Err(BuyError::CloseAwaited { owner, channel: id, close });
         }
         match config.close_delay_secs {
@@ -254,6 +251,13 @@ impl Funding {
             }
             _ => Ok(()),
         }
+    }
+
+    /// The close of a channel for which a call has to wait.
+    pub fn awaited_close(&self, id: ChannelId) -> Option<AwaitedClose> {
+        let (round, kind) = (self.booked_round(id), self.0.chain.spec().kind);
+        let being_closed = || self.0.being_closed.lock().contains(&id).then_some(AwaitedClose::Soon);
+        self.0.promised.awaited(id, round, clock::now_secs(), kind).or_else(being_closed)
     }
 
     /// Lists the channels with an owner that were emptied, on these terms or on others: filling one anew costs its payer

@@ -101,7 +101,7 @@ pub enum OverLimit {
 }
 
 impl OverLimit {
-    /// The step to take next, for people. What makes room in channels depends on them, so the text of the error says it.
+    /// The step to take next, for people. What else makes room in channels depends on them, so the text of the error says it.
     pub const fn next_step(&self) -> &'static str {
         match self {
             Self::Price { .. } => "Raise `spending.price_max` with `farthing spending limits --per-call`.",
@@ -118,10 +118,17 @@ impl OverLimit {
             Self::SecretBudget { .. } => {
                 "Raise the limit of the secret with `farthing secret limit --per-day`, or wait until midnight UTC."
             }
-            Self::RestOfOwner { .. }
-            | Self::Rest { .. }
-            | Self::Refilled { .. }
-            | Self::ClosedUnasked { .. } => "`farthing spending show` shows the limits of the node.",
+            Self::RestOfOwner { .. } => {
+                "Raise `spending.at_rest_per_owner` and restart the node, or make room in the channel; `farthing spending \
+                 show` shows the limits."
+            }
+            Self::Rest { .. } => {
+                "Raise `spending.at_rest_max` and restart the node, or make room in channels; `farthing spending show` \
+                 shows the limits."
+            }
+            Self::Refilled { .. } | Self::ClosedUnasked { .. } => {
+                "No setting raises this limit: fill the channel now with `farthing channel open`, or wait."
+            }
         }
     }
 }
@@ -348,6 +355,15 @@ mod tests {
         assert_eq!([1, 2, 3, 4].map(|day| spending.counts(day)), [false, true, true, true]);
         spending.begin(2, [("a".to_owned(), usdc(9))]);
         assert_eq!((spending.total(2), spending.total(3)), (usdc(9), usdc(3)), "begun anew, not added to");
+    }
+
+    #[test]
+    fn a_limit_of_money_in_channels_says_which_setting_raises_it() {
+        let (owner, resting, deposit) = (Address::ZERO, RestSum::default(), usdc(1));
+        let of_owner = OverLimit::RestOfOwner { owner, resting, per_owner: usdc(1), deposit };
+        let in_all = OverLimit::Rest { resting, in_all: usdc(1), deposit };
+        assert!(of_owner.next_step().starts_with("Raise `spending.at_rest_per_owner` and restart the node"));
+        assert!(in_all.next_step().starts_with("Raise `spending.at_rest_max` and restart the node"));
     }
 
     #[test]

@@ -14,6 +14,10 @@ pub enum NotResumed {
     NoSuchChannel(ChannelId),
     #[error("the channel {0} is not stopped, so there is nothing to resume")]
     NotStopped(ChannelId),
+    #[error(
+        "the channel {0} is not stopped, so there is nothing to resume, but it is being closed or was closed a moment ago"
+    )]
+    Closing(ChannelId),
     #[error("the channel {0} still holds a deposit; take it back first with `farthing channel close`")]
     NotEmpty(ChannelId),
     #[error(transparent)]
@@ -27,6 +31,10 @@ impl NotResumed {
             Self::NoSuchChannel(_) => "`farthing channel list` shows them.",
             Self::NotStopped(_) => {
                 "Nothing was changed. Buy from its owner as usual: the next call uses the channel, or fills it again."
+            }
+            Self::Closing(_) => {
+                "Nothing was changed. Calls to its owner are refused until the close is over, and each refusal says when to \
+                 try again; `farthing channel list` shows the state."
             }
             Self::NotEmpty(_) => {
                 "Nothing was changed. `farthing channel list` says `closed` once the deposit is back."
@@ -45,7 +53,8 @@ impl Consumer {
         let (channels, ledger) = (&self.0.channels, &self.0.ledger);
         let channel = channels.get(id).ok_or(NotResumed::NoSuchChannel(id))?;
         if !channel.state.stopped {
-            return Err(NotResumed::NotStopped(id));
+            let closes = channel.close_at_secs.is_some() || self.0.funding.awaited_close(id).is_some();
+            return Err(if closes { NotResumed::Closing(id) } else { NotResumed::NotStopped(id) });
         }
         if channel.holds_deposit() {
             return Err(NotResumed::NotEmpty(id));

@@ -144,6 +144,8 @@ async fn a_refused_request_is_free_and_reaches_no_upstream() -> Result<()> {
     }
     let answer = world.post(vec![b' '; 6 * 1024 * 1024], |request| request).await?;
     expect_free("a request too large", &answer, 413, "too-large")?;
+    let told = answer.json()["detail"].to_string();
+    ensure!(told.contains("the body of a call may have at most 4194304 bytes"), "{told}");
     let answer = world.call(&with(good.clone(), "call_id", "one")).await?;
     expect_served(&answer)?;
     let both =

@@ -312,6 +312,9 @@ async fn a_call_right_after_a_close_is_told_to_wait_for_it_and_fills_the_channel
     let open = ["channel", "open", &world.api.id.to_string(), "--deposit", "0.1"];
     let open = farthing(&world.consumer, &open).await?;
     ensure!(open.code != 0 && open.err.contains("this node asked the owner"), "{open:?}");
+    let channel = world.channel().await?.id.to_string();
+    let resumed = farthing(&world.consumer, &["channel", "resume", &channel]).await?;
+    resumed.fails(1, &["nothing to resume, but it is being closed", "refused until the close is over"])?;
     assert_eq!(world.upstream.hits(), 1);
 
     world.mine_at_once().await?;

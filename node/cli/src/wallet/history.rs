@@ -15,6 +15,7 @@ use farthing_protocol::{Address, ServiceId};
 use crate::{
     Context,
     failure::Failure,
+    input,
     output::{pairs, table},
     pick::{self, ServiceName},
 };
@@ -40,7 +41,7 @@ pub struct History {
     #[arg(long, value_name = "DAY")]
     pub to: Option<String>,
     /// Largest number of entries; by default 50, or all with --csv
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_parser = input::at_least_one)]
     pub limit: Option<u64>,
     /// Print CSV, with amounts in USDC
     #[arg(long, conflicts_with = "by_day")]
@@ -139,12 +140,17 @@ fn list(entries: &[HistoryEntry]) -> String {
             entry.state.to_string(),
             amount,
             text(entry.status.as_ref()),
-            entry.reason.as_ref().map_or_else(|| what.to_owned(), |why| format!("{what}: {why}")),
+            entry.reason.as_ref().map_or_else(|| what.to_owned(), |why| format!("{what}: {}", spoken(why))),
             text(entry.peer.as_ref()),
             entry.id.clone(),
         ]
     });
     table(["TIME", "KIND", "STATE", "USDC", "STATUS", "WHAT", "WITH", "ID"], rows)
+}
+
+/// A reason as people read it: of a code its words, and a sentence as it is.
+fn spoken(reason: &str) -> String {
+    if reason.contains(' ') { reason.to_owned() } else { reason.replace('_', " ") }
 }
 
 async fn by_day(context: &Context, node: &ControlClient, arguments: &History) -> Result<(), Failure> {

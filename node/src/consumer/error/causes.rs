@@ -26,6 +26,22 @@ pub enum LastKnown {
     ReceiptAlone,
 }
 
+impl LastKnown {
+    /// The words under which the ledger closes such a promise without a charge. None are the owner's, and only a call that was
+    /// not sent is said not to have started: the service may have got any other.
+    pub(crate) const fn in_ledger(&self) -> &'static str {
+        match self {
+            Self::NotSent(_) => "never started",
+            Self::Lost(_)
+            | Self::Running
+            | Self::NeverServed
+            | Self::NotTold(_)
+            | Self::EarlierFailed
+            | Self::ReceiptAlone => "ended without an answer, and not charged",
+        }
+    }
+}
+
 /// The deposit that a call waited for until its time was up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AwaitedDeposit {
@@ -117,13 +133,7 @@ impl AwaitedClose {
                 "Repeat the call later, or find another service with `farthing catalog search`: the owner may lack ETH \
                  for gas. When its time is over, this node closes the channel on the chain."
             }
-            Self::Signed { has_begun: true, .. } => {
-                "Repeat the call in three minutes: it then opens a new channel."
-            }
-            Self::Signed { has_begun: false, .. } => {
-                "Repeat the call later: three minutes after the chain has confirmed the close for good, a call opens a \
-                 new channel."
-            }
+            Self::Signed { .. } => "Repeat the call when that time is over: it then opens a new channel.",
         }
     }
 }
@@ -245,6 +255,14 @@ mod tests {
     }
 
     #[test]
+    fn only_a_call_that_was_not_sent_is_kept_as_never_started() {
+        assert_eq!(LastKnown::from(NotStarted::Deadline).in_ledger(), "never started");
+        for known in [LastKnown::NeverServed, LastKnown::Running, Interrupted::NoAnswer.into()] {
+            assert_eq!(known.in_ledger(), "ended without an answer, and not charged", "{known}");
+        }
+    }
+
+    #[test]
     fn a_call_whose_time_is_up_tells_of_its_deposit() {
         let amount = Usdc::from_micros(400_000);
         for (deposit, told) in [
@@ -281,14 +299,17 @@ mod tests {
     #[test]
     fn a_wait_that_has_not_begun_is_not_told_as_one_that_goes_by() {
         let (owner, channel) = (Address::from_bytes([7; 20]), ChannelId::from_bytes([9; 32]));
-        for (has_begun, when, next) in [
-            (true, "Try again in 181 s", "Repeat the call in three minutes"),
-            (false, "try again 181 s after it has", "three minutes after the chain has confirmed"),
+        for (has_begun, wait_secs, when) in [
+            (true, 15, "Try again in 15 s"),
+            (true, 181, "Try again in 181 s"),
+            (false, 181, "try again 181 s after it has"),
         ] {
-            let close = AwaitedClose::Signed { wait_secs: 181, has_begun };
+            let close = AwaitedClose::Signed { wait_secs, has_begun };
             let error = BuyError::CloseAwaited { owner, channel, close };
             assert!(error.to_string().ends_with(when), "{error}");
-            assert!(error.next_step().contains(next), "{}", error.next_step());
+            // The text has the time, and nothing else names another.
+            let next = error.next_step();
+            assert!(next.contains("when that time is over") && !next.contains("minutes"), "{next}");
         }
     }
 
