@@ -418,6 +418,9 @@ impl Alerts {
     fn facts(&self) -> NodeFacts {
         let parts = &self.0.parts;
         let balances = *parts.readiness.chain.balances().borrow();
+        // Each is read and let go before the next one: whoever looks twice at once waits for a writer that waits for the first look.
+        let is_twin_there = parts.readiness.network.status().borrow().duplicate_identity;
+        let unread = UnreadEvents::of(&parts.readiness.chain.logs().borrow());
         let paid_on = parts.book.all();
         let unclaimed = paid_on.iter().map(|(_, channel)| channel.state.unclaimed()).collect::<Vec<_>>();
         let gas = chain_view::gas(&parts.readiness.chain, 1);
@@ -431,7 +434,7 @@ impl Alerts {
             waiting_for: parts.readiness.waiting_for(),
             stale: chain_view::stale(&parts.readiness.chain),
             clock_off: parts.readiness.clock_off(),
-            is_twin_there: parts.readiness.network.status().borrow().duplicate_identity,
+            is_twin_there,
             stopped: parts.consumer.rules().stopped(),
             spent_today: parts.consumer.spent_today(),
             per_day: parts.consumer.rules().limits().per_day,
@@ -449,7 +452,7 @@ impl Alerts {
                 .collect(),
             silent,
             under_way: parts.readiness.chain.under_way().map(|tx| (tx.what, tx.since.elapsed())),
-            unread: UnreadEvents::of(&parts.readiness.chain.logs().borrow()),
+            unread,
             door: parts.owner.as_ref().map(DoorFacts::of).unwrap_or_default(),
             asking: AskingAgents::of(&parts.approvals.all()),
             ailing: parts.health.ailing(),

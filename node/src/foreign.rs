@@ -347,12 +347,13 @@ impl ForeignCalls {
             nonce,
         };
         let transfer = signer.sign_transfer(transfer, token, max_price)?;
+        let since_block = chain.head().borrow().as_ref().map_or(0, |head| head.number);
         Ok(ForeignPayment {
             chain_id: chain.spec().chain_id,
             transfer,
             header_name: offer.header_name().to_owned(),
             header: offer.payment(&transfer),
-            since_block: chain.head().borrow().as_ref().map_or(0, |head| head.number),
+            since_block,
             time_secs,
             answered: None,
             token: Some(chain.spec().token),

@@ -17,6 +17,7 @@ mod suites;
 mod texts;
 mod truth;
 mod walk;
+mod watched;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
