@@ -10,7 +10,8 @@ fn no_watched_value_is_held_while_others_are_asked() {
     let mut breaches = Breaches::default();
     for file in all_sources().iter().filter(|file| file.path.starts_with("node/") && !file.is_test()) {
         for line in file.code().lines().filter(|line| holds(line)) {
-            breaches.add(&file.path, format!("reads `{}` within a larger value: read it before", line.trim()));
+            breaches
+                .add(&file.path, format!("reads `{}` within a larger value: read it before", line.trim()));
         }
     }
     breaches.none();
