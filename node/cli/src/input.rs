@@ -11,7 +11,7 @@ use std::{
 use farthing_bridge::is_json;
 use farthing_control::encoded;
 use farthing_protocol::limits;
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 use zeroize::Zeroizing;
 
 use super::failure::Failure;
@@ -42,8 +42,8 @@ pub(super) struct Body {
     pub(super) base64: Option<String>,
 }
 
-/// The body of a call, of which JSON or a file is given. As values the node takes a text for plain text and `null` for no
-/// body, so both go as the JSON that they are, unless `headers` name another media type.
+/// The body of a call, of which JSON or a file is given. JSON goes as it is written, with every digit, unless `headers` name
+/// another media type.
 pub(super) fn body(
     given: Option<&str>,
     file: Option<&Path>,
@@ -52,17 +52,16 @@ pub(super) fn body(
     if let Some(file) = file {
         return Ok(Body { base64: Some(encoded::to_text(&bytes(file, BODY_BYTES_MAX)?)), value: None });
     }
-    let Some(value) = given.map(json).transpose()? else { return Ok(Body::default()) };
+    let Some(text) = given.map(json).transpose()? else { return Ok(Body::default()) };
     let is_named = |name: &str| name.eq_ignore_ascii_case("content-type");
     let media_type = headers.iter().find(|(name, _)| is_named(name)).map(|(_, value)| value.as_str());
-    let goes_as_value = !matches!(value, Value::String(_) | Value::Null);
-    if goes_as_value || media_type.is_some_and(|media_type| !is_json(media_type)) {
-        return Ok(Body { value: Some(value), base64: None });
+    if media_type.is_some_and(|media_type| !is_json(media_type)) {
+        return Ok(Body { value: Some(parsed(&text)?), base64: None });
     }
     if media_type.is_none() {
         headers.insert("content-type".to_owned(), "application/json".to_owned());
     }
-    Ok(Body { base64: Some(encoded::to_text(value.to_string().as_bytes())), value: None })
+    Ok(Body { base64: Some(encoded::to_text(text.as_bytes())), value: None })
 }
 
 /// A value, or what is in the file that it names after an `@`: the list of processes shows a secret that is given otherwise.
@@ -83,18 +82,28 @@ pub(super) fn unique(pairs: Vec<(String, String)>) -> Result<BTreeMap<String, St
     Ok(map)
 }
 
-/// A body of a call, as text or in a file.
-pub(super) fn json(body: &str) -> Result<Value, Failure> {
+/// The text of a body in JSON, which is given or in a file.
+pub(super) fn json(body: &str) -> Result<String, Failure> {
     let text = value(body)?;
-    serde_json::from_str(&text).map_err(|error| match body.strip_prefix('@') {
-        Some(file) if text.trim().is_empty() => {
-            Failure::usage(format!("{file} is empty")).next("write JSON into it, or choose another file")
-        }
-        Some(file) => Failure::usage(format!("{file} is not JSON ({error})")).next("correct the file"),
-        None => {
-            Failure::usage(format!("the body is not JSON ({error})")).next("quote it as JSON, or use @FILE")
-        }
-    })
+    match serde_json::from_str::<&RawValue>(&text) {
+        Ok(_) => Ok(text),
+        Err(error) => Err(match body.strip_prefix('@') {
+            Some(file) if text.trim().is_empty() => {
+                Failure::usage(format!("{file} is empty")).next("write JSON into it, or choose another file")
+            }
+            Some(file) => Failure::usage(format!("{file} is not JSON ({error})")).next("correct the file"),
+            None => not_json(&error),
+        }),
+    }
+}
+
+/// The value of a body, which the node turns into another media type.
+fn parsed(text: &str) -> Result<Value, Failure> {
+    serde_json::from_str(text).map_err(|error| not_json(&error))
+}
+
+fn not_json(error: &serde_json::Error) -> Failure {
+    Failure::usage(format!("the body is not JSON ({error})")).next("quote it as JSON, or use @FILE")
 }
 
 pub(super) fn unreadable(name: impl Display, error: &io::Error) -> Failure {
@@ -148,7 +157,7 @@ mod tests {
             let refused = json(&body).unwrap_err().to_string();
             assert!(refused.contains(told), "{refused}");
         }
-        assert_eq!(json(&file("right", "[1]")).unwrap(), serde_json::json!([1]));
+        assert_eq!(json(&file("right", "[1]")).unwrap(), "[1]");
     }
 
     #[test]
@@ -167,8 +176,10 @@ mod tests {
             ("\"hello\"", json_type, base64("\"hello\""), json_type),
             ("null", None, base64("null"), json_type),
             ("\"hello\"", Some("text/plain"), value("hello".into()), Some("text/plain")),
-            ("{\"a\":1}", None, value(serde_json::json!({ "a": 1 })), None),
-            ("17", None, value(17.into()), None),
+            ("{\"a\": 1.10}", None, base64("{\"a\": 1.10}"), json_type),
+            ("12345678901234567890123", json_type, base64("12345678901234567890123"), json_type),
+            ("1e400", None, base64("1e400"), json_type),
+            ("17", Some("text/plain"), value(17.into()), Some("text/plain")),
         ] {
             assert_eq!(told(given, media_type), (body, sent_as.map(str::to_owned)), "{given}");
         }

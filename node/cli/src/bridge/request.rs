@@ -34,7 +34,7 @@ pub(super) fn show(
         .trim()
         .split_once(' ')
         .ok_or_else(|| Failure::usage("write the operation as \"GET /planets\""))?;
-    let body = body.map(input::json).transpose()?.map(|body| body.to_string());
+    let body = body.map(input::json).transpose()?;
     let base = base(&intake);
     let api = Api::new(intake.reading.description).map_err(|error| unusable(&error))?;
     let params: BTreeMap<String, String> = input::unique(params)?;
