@@ -124,14 +124,18 @@ impl AwaitedCalls {
         self.0.lock().get(&call_id).is_some_and(WaitingCallers::is_cancelled)
     }
 
-    /// Cancels a call for all who wait for it, and returns how far it was, as they are told; `None` if nobody waits for it.
+    /// Cancels a call for all who wait for it, and returns how far it was, as they are told; `None` if nobody waits for it, or it ended
+    /// before they were told.
     pub(super) async fn cancel(&self, call_id: CallId) -> Option<CancelStage> {
         let stage = {
             let all = self.0.lock();
             let stage = &all.get(&call_id)?.stage;
             stage.send_if_modified(CallStage::cancel).then(|| Arc::clone(stage))?
         };
-        Some(told(stage).await)
+        let at = told(Arc::clone(&stage)).await;
+        // It may have ended meanwhile: then its callers have its end, and nothing was cancelled.
+        let is_over = self.0.lock().get(&call_id).is_none_or(|waiting| !Arc::ptr_eq(&waiting.stage, &stage));
+        (at == CancelStage::Unpromised || !is_over).then_some(at)
     }
 }
 
@@ -332,6 +336,11 @@ mod tests {
         call.enter(UNPROMISED).unwrap();
         call.enter(PROMISED).unwrap();
         assert_eq!(calls.cancel(call.call_id).await, Some(PROMISED));
+        let answered = calls.begin(&order(3));
+        let call_id = answered.call_id;
+        answered.enter(PROMISED).unwrap();
+        let told = tokio::join!(calls.cancel(call_id), async { drop(answered) });
+        assert_eq!(told, (None, ()), "its caller has the answer");
     }
 
     #[tokio::test(start_paused = true)]
