@@ -459,7 +459,7 @@ impl Alerts {
             flagged: self.flagged(),
             backup: parts.backups.failing(),
             disk: Space::of(&parts.data_dir),
-            catalog: parts.readiness.catalog.failing(),
+            catalog: parts.readiness.catalog.storage().failing,
             closed_unasked: closed::of(&parts.funding),
             elsewhere: parts.elsewhere.clone(),
             left: left::still(&parts.left, &parts.data_dir, &parts.book),

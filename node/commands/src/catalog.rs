@@ -96,7 +96,7 @@ async fn search(State(node): State<Handles>, Json(query): Json<CatalogQuery>) ->
             samples: facets.samples,
         },
         scope: scope.as_ref().map(scope::shown),
-        lacking: node.catalog.failing().map(lacking),
+        lacking: node.catalog.storage().failing.map(lacking),
     }))
 }
 

@@ -171,7 +171,7 @@ async fn counted(node: &Handles, service: &Registered) -> Result<Api, Failed> {
 
 fn api(node: &Handles, service: &Registered, count: Count) -> Api {
     let listing = service.listing();
-    let is_unstored = node.catalog.is_unstored(listing.service);
+    let is_unstored = node.catalog.storage().unstored.contains(&listing.service);
     Api {
         id: listing.service.into(),
         name: listing.name.clone(),

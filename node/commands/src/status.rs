@@ -145,7 +145,7 @@ async fn doctor(State(node): State<Handles>) -> Json<Doctor> {
 /// Tells how much of the network is known here, and whether more can be stored.
 fn catalog(node: &Handles) -> Check {
     let name = "catalog".to_owned();
-    if let Some(failing) = node.catalog.failing() {
+    if let Some(failing) = node.catalog.storage().failing {
         return Check { name, ..of_alert(catalog_alert(failing)) };
     }
     let known = node.catalog.counts();

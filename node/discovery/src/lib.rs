@@ -64,6 +64,7 @@ pub use error::{CatalogError, ContentError, UNSTORED, UNSTORED_NEXT, cause_and_n
 pub use known::{
     CallPlan, KnownError, KnownService, PlanError, answers_html, kind_of, method_of, operation_name, time_of,
 };
+pub use neighbours::StorageHealth;
 pub use own::{OwnService, OwnServices};
 pub use searches::{AskedNodes, SearchAnswer, SearchScope};
 pub use versions::{add_note, note_of, told};

@@ -60,6 +60,14 @@ impl CatalogSessionError {
     }
 }
 
+/// What could not be written, and what of this node no other one hears of for that.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StorageHealth {
+    pub failing: Option<store::Failing>,
+    /// Own services whose newest version is not stored: [`Catalog::publish`] is worth a repeat.
+    pub unstored: BTreeSet<ServiceId>,
+}
+
 impl Catalog {
     /// Takes this node's own listings into the catalog and tells the neighbours of those that are new. Those of which
     /// the catalog knows a later version come back as that has them: this node's ledger is older than they are.
@@ -100,14 +108,9 @@ impl Catalog {
         overtaken
     }
 
-    /// Returns whether the store could not take the newest version of an own service, so that no other node hears of it.
-    pub fn is_unstored(&self, own: ServiceId) -> bool {
-        self.0.unstored.lock().contains(&own)
-    }
-
-    /// Returns whether an own service is unstored, and [`Catalog::publish`] is worth a repeat.
-    pub fn has_unstored(&self) -> bool {
-        !self.0.unstored.lock().is_empty()
+    /// Returns what could not be written lately, as on a full disk; [`super::cause_and_next`] tells the effect.
+    pub fn storage(&self) -> StorageHealth {
+        StorageHealth { failing: self.0.store.failing(), unstored: self.0.unstored.lock().clone() }
     }
 
     /// A later version of an own listing, unless that says that the service is retired.

@@ -185,11 +185,6 @@ impl Catalog {
         self.0.store.shards()
     }
 
-    /// Returns what could not be written lately, as on a full disk; [`super::cause_and_next`] tells the effect.
-    pub fn failing(&self) -> Option<store::Failing> {
-        self.0.store.failing()
-    }
-
     /// Returns whether there is no place for more listings.
     pub fn is_full(&self) -> bool {
         self.0.store.is_full()

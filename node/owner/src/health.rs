@@ -170,10 +170,11 @@ impl Health {
     pub fn ailing(&self) -> Vec<HealthProblem> {
         let services = self.0.registry.all();
         let ports = self.0.network.status().borrow().ports.clone();
+        let unstored = self.0.catalog.storage().unstored;
         let noted = self.0.noted.lock();
         let of = |service: &Arc<Registered>| {
             let listing = service.listing();
-            let is_unstored = self.0.catalog.is_unstored(listing.service);
+            let is_unstored = unstored.contains(&listing.service);
             let sources = Sources { is_unstored, ports: &ports };
             noted.get(&Text(listing.service)).map(|noted| noted.ails(listing, &sources))
         };

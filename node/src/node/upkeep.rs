@@ -64,7 +64,7 @@ pub(super) async fn publish_unstored(handles: Handles) {
     let mut pause = PUBLISHES_AFTER;
     loop {
         tokio::time::sleep(pause).await;
-        if !handles.catalog.has_unstored() {
+        if handles.catalog.storage().unstored.is_empty() {
             pause = PUBLISHES_AFTER;
             continue;
         }

@@ -133,7 +133,9 @@ impl World {
             let is_balance = balances.is_some_and(|balances| {
                 u128::from(balances.usdc) == self.usdc_of(key) && balances.eth_wei == wei
             });
-            is_balance && shown.unwrap_or_default() == slot
+            // A wallet that hears of a channel once it is empty again follows it for nothing.
+            let is_channel = shown.map_or(slot.deposited == slot.claimed, |shown| shown == slot);
+            is_balance && is_channel
         };
         let seen = async {
             while !agrees() {
