@@ -60,7 +60,7 @@ impl CatalogSessionError {
     }
 }
 
-/// What could not be written, and what of this node no other one hears of for that.
+/// The state of storage: what could not be written, and what of this node no other one hears of for that.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StorageHealth {
     pub failing: Option<store::Failing>,

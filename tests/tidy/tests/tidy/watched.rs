@@ -1,4 +1,4 @@
-//! What a watched value is read into is let go before the next question.
+//! A rule for watched values: each is let go before the next question.
 //!
 //! A value that is read within a larger expression stays locked until all of it is made. If something in there reads the same value,
 //! while its writer waits for the first look to end, both wait for ever, and the node with them.
